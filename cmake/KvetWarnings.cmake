@@ -1,0 +1,11 @@
+# Warnings and sanitizers for every target of the project.
+add_compile_options(-Wall -Wextra -Wshadow $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor> $<$<COMPILE_LANGUAGE:CXX>:-Wold-style-cast>)
+if(KVET_WERROR)
+  add_compile_options(-Werror)
+endif()
+if(KVET_SANITIZE)
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=address,undefined)
+endif()
+# _FORTIFY_SOURCE and stack protection cost nothing here and stop hostile input early.
+add_compile_options($<$<NOT:$<CONFIG:Debug>>:-D_FORTIFY_SOURCE=2> -fstack-protector-strong)

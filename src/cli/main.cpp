@@ -1,0 +1,48 @@
+// kvet: a table of subcommands.
+#include <cstdio>
+#include <exception>
+#include <span>
+
+#include "base/terminal.h"
+#include "cli/arguments.h"
+#include "cli/commands.h"
+
+namespace {
+
+using namespace kvet::cli;
+
+// In the order of the help. A new subcommand: its struct in options.h, its options in arguments.cpp, its function in
+// commands.h, and a line here.
+constexpr Command commands[] = {
+    command<DoctorOptions, run_doctor>("doctor"),
+};
+
+int run(std::span<const char* const> arguments) {
+  auto parsed = parse_arguments(arguments, commands);
+  if (!parsed) {
+    return kvet::report_error(parsed.error());
+  }
+  if (const auto* answer = std::get_if<Answer>(&*parsed)) {
+    std::fputs(answer->text.c_str(), stdout);
+    return 0;
+  }
+  const auto& invocation = std::get<Invocation>(*parsed);
+  const int status = invocation.command->run(invocation.options);
+  // What was printed must have arrived: a full disk or a closed pipe is not success.
+  if (std::fflush(stdout) != 0 && status == 0) {
+    kvet::print_error("the output could not be written. Free space, or give another place for it");
+    return 70;
+  }
+  return status;
+}
+
+}  // namespace
+
+int main(int count, char** values) {
+  try {
+    return run(std::span<const char* const>(values, static_cast<size_t>(count)));
+  } catch (const std::exception& failure) {
+    kvet::print_error(std::string("a fault of kvet's own: ") + failure.what() + ". Please report it with this line");
+    return 70;
+  }
+}

@@ -11,6 +11,7 @@ set(KVET_LIBBPF ${KVET_LIBBPF_A} ${KVET_LIBELF_A} ${KVET_ZLIB_A})
 function(kvet_layer name)
   cmake_parse_arguments(ARG "BPF" "" "USES;LIBRARIES" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "/glibc_floor(_test)?\\.cpp$")  # cmake/KvetPortable.cmake places these
   set(tests ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")

@@ -70,6 +70,8 @@ enum kvet_api_kind {
   KVET_API_SYNCHRONIZE_EVENT = 18,
   KVET_API_SYNCHRONIZE_COPY = 19,  // a copy that returns only when it is done
   KVET_API_COPY_ASYNC = 20,  // copy or memset, asynchronous
+  KVET_API_CAPTURE_BEGIN = 32,  // not events of their own: launches between them on a thread may execute nothing
+  KVET_API_CAPTURE_END = 33,
 };
 struct kvet_record_api_call {
   kvet_u16 kind;  // KVET_RECORD_API_CALL
@@ -283,14 +285,18 @@ struct kvet_entry_stream {
 
 // ---------------------------------------------------------------------------------------------------------------
 // The memory-file tier (no privileges): `kvet record` makes a memfd, the target inherits it as descriptor
-// $KVET_MEMORY_FD. A header, then a ring of slots (one batch each), then tables. A writer takes a ticket with an atomic
-// add on `head`; if the slot is not free the batch is dropped and counted; the recorder frees slots in order.
+// $KVET_MEMORY_FD; a launcher that closes inherited descriptors (Python's subprocess does) leaves $KVET_MEMORY_PATH, which
+// is /proc/RECORDER/fd/N. A header, then a ring of slots (one batch each), then tables. A writer takes ticket `head` by
+// compare-and-swap, only when the slot of that ticket is free: a full ring costs no ticket, so that the recorder, which
+// frees slots in order, never waits for one that nobody will fill. A batch that finds the ring full is dropped and
+// counted, as KVET_LOSS_BATCH_SLOT by its process (that is the record of it) and in `dropped_records` (for a process that
+// cannot send it any more).
 #define KVET_MEMORY_MAGIC 0x4d454d5454455645ull
 #define KVET_MEMORY_SLOTS 1024u  // 1024 × 256 records = 262,144 records: 0.8 s at 300 k/s, polled every few ms
 #define KVET_MEMORY_TABLES 64u  // processes with a table of their own
 struct kvet_memory_slot {
-  kvet_u64 state;  // ticket × 2: free for that ticket; ticket × 2 + 1: filled by it
-  kvet_u32 thread_id;
+  kvet_u64 state;  // ticket × 2: free for that ticket; ticket × 2 + 1: filled by it. Compare-and-swap on both ends
+  kvet_u32 thread_id;  // of the writer, as the target sees it, set when the ticket was taken: it may die before it fills
   kvet_u32 reserved;
   kvet_u64 padding[6];
   struct kvet_batch_header header;
@@ -301,7 +307,7 @@ struct kvet_memory_header {
   kvet_u64 magic;
   kvet_u32 abi_version;
   kvet_u32 slots;
-  kvet_u64 head;  // next ticket
+  kvet_u64 head;  // next ticket; slot ticket % slots
   kvet_u64 dropped_records;
   kvet_u32 tables_used;  // atomic add hands out tables
   kvet_u32 tables;

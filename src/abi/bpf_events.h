@@ -12,7 +12,6 @@ enum kvet_event_kind {
   KVET_EVENT_COMMUNICATOR = 4,
   KVET_EVENT_PROCESS = 5,
   KVET_EVENT_BATCH = 6,
-  KVET_EVENT_CAPTURE = 7,
 };
 
 struct kvet_event_header {
@@ -36,8 +35,16 @@ struct kvet_event_launch {
   kvet_u32 block[3];
   kvet_u32 shared_bytes;
   kvet_u32 arguments_known;  // 0: grid, block, shared bytes could not be read
+  kvet_u32 captured;  // 1: its stream was being captured into a graph: it executes nothing
+  kvet_u32 reserved;
 };
 
+// Why a thread left the CPU, as far as the scheduler alone can tell.
+enum kvet_off_cpu_how {
+  KVET_OFF_CPU_BLOCKED = 0,  // of its own will: it waits for something
+  KVET_OFF_CPU_PREEMPTED = 1,  // while it was runnable
+  KVET_OFF_CPU_THROTTLED = 2,  // while it was runnable, its cgroup's quota used up, and the kernel says so
+};
 // One interval in which a thread of the target was off the CPU: closed when it runs again.
 struct kvet_event_off_cpu {
   struct kvet_event_header header;  // time_ns: when it left the CPU
@@ -49,7 +56,7 @@ struct kvet_event_off_cpu {
   kvet_u32 taker_thread_id;  // who ran next on that CPU; 0: idle
   char taker_name[16];
   kvet_u32 waker_thread_id;  // who woke it; 0: an interrupt or unknown
-  kvet_u32 preempted;  // 1: involuntarily
+  kvet_u32 preempted;  // enum kvet_off_cpu_how
 };
 
 enum kvet_collective {
@@ -96,7 +103,7 @@ enum kvet_process_change { KVET_PROCESS_FORK = 1, KVET_PROCESS_EXEC = 2, KVET_PR
 struct kvet_event_process {
   struct kvet_event_header header;  // of the parent for a fork, else of the process itself
   kvet_u32 change;  // enum kvet_process_change
-  kvet_u32 child;  // process id of the child, for a fork
+  kvet_u32 child;  // process id of the child, for a fork; for an exec the thread that called it
   kvet_i32 exit_code;  // as wait(2) gives it, for an exit
   kvet_u32 reserved;
   char name[16];

@@ -14,8 +14,8 @@ struct Unit {
   std::string_view name;
   double nanoseconds;
 };
-constexpr Unit units[] = {{"ns", 1},   {"us", 1e3},    {"µs", 1e3},  {"ms", 1e6}, {"s", 1e9}, {"", 1e9},
-                          {"m", 60e9}, {"min", 60e9}, {"h", 3600e9}};
+constexpr Unit units[] = {{"ns", 1}, {"us", 1e3}, {"µs", 1e3},   {"ms", 1e6},  {"s", 1e9},
+                          {"", 1e9}, {"m", 60e9}, {"min", 60e9}, {"h", 3600e9}};
 
 // The number at the front of `text`, which is moved past it. from_chars knows no locale: a comma is never a decimal point.
 bool take_number(std::string_view& text, double& value) {

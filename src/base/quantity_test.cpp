@@ -19,7 +19,8 @@ TEST(Duration, KnowsItsUnits) {
 }
 
 TEST(Duration, RefusesWhatIsNone) {
-  for (const char* text : {"", "s", "-1s", "-0s", "1 year", "1,5s", "nan", "inf", "1e3s", "1s2s", "0x10s", "300000000h"}) {
+  for (const char* text :
+       {"", "s", "-1s", "-0s", "1 year", "1,5s", "nan", "inf", "1e3s", "1s2s", "0x10s", "300000000h"}) {
     const auto parsed = parse_duration_ns(text, "--delay");
     ASSERT_FALSE(parsed) << text;
     EXPECT_EQ(parsed.error().kind, ErrorKind::usage);

@@ -13,7 +13,9 @@ TEST(Printable, LeavesOrdinaryTextAlone) {
 TEST(Printable, EscapesWhatMovesTheCursor) {
   EXPECT_EQ(printable("a\033[2Jb\r\nc\td\x7f"), "a\\x1b[2Jb\\x0d\\x0ac\\x09d\\x7f");
   EXPECT_EQ(printable(std::string_view("\0x", 2)), "\\x00x");
-  EXPECT_EQ(printable("\xc2\x9b" "2J"), "\\xc2\\x9b2J");  // C1 CSI
+  EXPECT_EQ(printable("\xc2\x9b"
+                      "2J"),
+            "\\xc2\\x9b2J");  // C1 CSI
 }
 
 TEST(Printable, EscapesWhatIsNotUtf8) {

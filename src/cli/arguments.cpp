@@ -29,8 +29,7 @@ template <class Store>
 CLI::Option* add_duration(CLI::App& app, const std::string& name, Store store, const std::string& help) {
   return app
       .add_option_function<std::string>(
-          name, [store, name](const std::string& text) { store(value_or_refuse(parse_duration_ns(text, name))); },
-          help)
+          name, [store, name](const std::string& text) { store(value_or_refuse(parse_duration_ns(text, name))); }, help)
       ->type_name("TIME");
 }
 
@@ -108,15 +107,17 @@ void define(CLI::App& app, RecordOptions& options) {
   app.add_option("--pid", options.pid, "Record a running process; nothing is injected into it")
       ->type_name("PID")
       ->check(CLI::Range(1, 4194304));  // the largest pid_max that Linux allows
-  add_duration(app, "--duration", [&](int64_t value) { options.duration_ns = value; },
-               "Stop after this long (the command is left to run on)");
+  add_duration(
+      app, "--duration", [&](int64_t value) { options.duration_ns = value; },
+      "Stop after this long (the command is left to run on)");
   add_duration(app, "--delay", [&](int64_t value) { options.delay_ns = value; }, "Begin this long after the start");
   add_choice<CountersChoice>(
       app, "--counters", options.counters,
       {{"pm", CountersChoice::pm}, {"gpm", CountersChoice::gpm}, {"off", CountersChoice::off}}, "pm|gpm|off",
       "Hardware counters: performance-monitor sampling, NVML's GPM (100 ms and longer), or none. Default: pm");
-  add_duration(app, "--interval", [&](int64_t value) { options.interval_ns = value; },
-               "Between two counter samples, such as 20us");
+  add_duration(
+      app, "--interval", [&](int64_t value) { options.interval_ns = value; },
+      "Between two counter samples, such as 20us");
   add_choice<TierChoice>(app, "--tier", options.tier,
                          {{"auto", TierChoice::automatic},
                           {"host", TierChoice::host},
@@ -259,7 +260,8 @@ constexpr Definition definitions[] = {
      "Record one capture of a process and its children", define_as<RecordOptions>},
     {"kernels", "FILE... [OPTIONS]", "List the kernels that ran, and those that only one of the captures ran",
      define_as<KernelsOptions>},
-    {"report", "FILE... [OPTIONS]", "Answer the four questions for every kernel of a capture", define_as<ReportOptions>},
+    {"report", "FILE... [OPTIONS]", "Answer the four questions for every kernel of a capture",
+     define_as<ReportOptions>},
     {"compare", "BASE... --against CAND... [OPTIONS]", "Decide on a claim from captures of both arms",
      define_as<CompareOptions>},
 };

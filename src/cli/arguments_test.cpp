@@ -10,7 +10,7 @@ namespace {
 
 // A table of our own: what is tested is the reading of words, not which commands this build has.
 constexpr Command table[] = {
-    {"doctor", nullptr}, {"try", nullptr},     {"init", nullptr},   {"validate", nullptr},  {"record", nullptr},
+    {"doctor", nullptr}, {"try", nullptr},     {"init", nullptr},    {"validate", nullptr},  {"record", nullptr},
     {"report", nullptr}, {"compare", nullptr}, {"kernels", nullptr}, {"__sampler", nullptr},
 };
 
@@ -51,9 +51,10 @@ std::string answer(std::vector<const char*> words) {
 bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 TEST(Arguments, RecordTakesEverythingAfterTheDashes) {
-  const auto record = options<RecordOptions>({"record", "-o", "a.kvet", "--duration", "1.5s", "--delay", "20ms",
-                                              "--interval", "20us", "--counters", "gpm", "--tier", "device", "--meta",
-                                              "a=b=c", "--meta", "d=", "--", "serve", "--port", "1", "--", "-o"});
+  const auto record = options<RecordOptions>({"record", "-o",         "a.kvet", "--duration", "1.5s", "--delay",
+                                              "20ms",   "--interval", "20us",   "--counters", "gpm",  "--tier",
+                                              "device", "--meta",     "a=b=c",  "--meta",     "d=",   "--",
+                                              "serve",  "--port",     "1",      "--",         "-o"});
   EXPECT_EQ(record.output, "a.kvet");
   EXPECT_EQ(record.duration_ns, 1'500'000'000);
   EXPECT_EQ(record.delay_ns, 20'000'000);
@@ -113,8 +114,8 @@ TEST(Arguments, CompareSplitsTheArms) {
 }
 
 TEST(Arguments, TryAndValidateShareTheExperiment) {
-  const auto tried = options<TryOptions>({"try", "--base", "X=1 run", "--cand", "run", "--claim", "1.2x", "--quads", "4",
-                                          "--metric", "([0-9.]+) ms", "--lower-is-better", "--no-aa"});
+  const auto tried = options<TryOptions>({"try", "--base", "X=1 run", "--cand", "run", "--claim", "1.2x", "--quads",
+                                          "4", "--metric", "([0-9.]+) ms", "--lower-is-better", "--no-aa"});
   EXPECT_EQ(tried.baseline, "X=1 run");
   EXPECT_EQ(tried.candidate, "run");
   EXPECT_EQ(tried.claim, 1.2);

@@ -193,7 +193,9 @@ struct kvet_table {
   kvet_u32 recorder_pid;  // written by nobody but the recorder: who is reading
   kvet_u32 status;  // enum kvet_inject_status
   kvet_u32 status_code;  // CUptiResult or errno that belongs to the status
-  kvet_u32 reserved[5];
+  kvet_u32 cupti_version;  // as cuptiGetVersion says it; 0: unknown
+  kvet_u64 batches_sent;  // what was handed over so far: tells the tail that a full ring lost, also after a SIGKILL
+  kvet_u64 records_sent;
 };
 KVET_STATIC_ASSERT(sizeof(struct kvet_table) == 64, "table header is 64 bytes");
 

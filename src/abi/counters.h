@@ -54,13 +54,13 @@ struct kvet_sampler_device {
 };
 
 // What is known about the offset between the samples' clock and CLOCK_MONOTONIC without looking at any kernel: at
-// `raw_ns` of the samples' clock, CLOCK_MONOTONIC was between the two bounds.
+// `raw_ns` of the samples' clock, CLOCK_MONOTONIC was between the two bounds. One per device, before its first sample.
 struct kvet_sampler_clock {
   struct kvet_sampler_header header;
   kvet_u32 device;
   kvet_u32 reserved;
   kvet_u64 raw_ns;
-  kvet_u64 earliest_ns;  // 0: no lower bound
+  kvet_u64 earliest_ns;
   kvet_u64 latest_ns;
 };
 
@@ -134,9 +134,11 @@ struct kvet_sampler_loss {
 // What became of the counters of one device, or of all (device = KVET_SAMPLER_ALL_DEVICES): one sentence for people.
 #define KVET_SAMPLER_ALL_DEVICES 0xffffffffu
 enum kvet_sampler_state {
-  KVET_SAMPLER_STATE_SAMPLING = 1,  // text: which metrics, comma-separated
-  KVET_SAMPLER_STATE_DEGRADED = 2,  // samples come, and something is missing or late
-  KVET_SAMPLER_STATE_REFUSED = 3,  // no samples: why, and what to do about it
+  KVET_SAMPLER_STATE_SAMPLING = 1,  // performance-monitor samples come; text: which metrics, comma-separated
+  KVET_SAMPLER_STATE_GPM = 2,  // GPM readings come; text: "" where they were asked for, else why nothing better comes
+  KVET_SAMPLER_STATE_DEGRADED = 3,  // samples come, and something is missing or late: what
+  KVET_SAMPLER_STATE_REFUSED = 4,  // nothing comes: why, and what to do about it
+  KVET_SAMPLER_STATE_OFF = 5,  // nothing was asked for
 };
 struct kvet_sampler_status {
   struct kvet_sampler_header header;

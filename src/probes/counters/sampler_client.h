@@ -24,16 +24,16 @@ namespace kvet::probes {
 
 enum class CounterMode : uint8_t {
   performance_monitor,  // "pm": hardware counters every interval; falls back to gpm, then to off, and says so
-  gpm,                  // "gpm": NVML's GPM, once per max(interval, 100 ms)
-  off,                  // "off": NVML readings only (power, clocks, temperature, throttle reasons)
+  gpm,  // "gpm": NVML's GPM, once per max(interval, 100 ms)
+  off,  // "off": NVML readings only (power, clocks, temperature, throttle reasons)
 };
 [[nodiscard]] const char* name(CounterMode mode);  // as in the fact counters.mode
 
 struct SamplerOptions {
   CounterMode mode = CounterMode::performance_monitor;
   int64_t interval_ns = 100'000;  // 2,000 (2 µs) to 1,000,000,000
-  // Folders or files in which to look for libcupti first, before $KVET_CUPTI_PATH's absence sends the search elsewhere:
-  // those that the target has mapped, or a Python package's nvidia/cu13/lib.
+  // More places to look for libcupti (folders or files): what the target has mapped, a Python package's
+  // nvidia/cu13/lib. The search: $KVET_CUPTI_PATH, the loader's own search, /usr/local/cuda*, then these.
   std::vector<std::string> library_paths;
   // Sampled GPUs, by UUID; empty: all.
   std::vector<DeviceDirectory::Uuid> devices;
@@ -59,10 +59,10 @@ class SamplerClient {
   virtual void stop(EventSink& sink, std::chrono::milliseconds limit) = 0;
 
   [[nodiscard]] virtual int descriptor() const = 0;  // for poll(2); −1 once the child has ended
-  [[nodiscard]] virtual bool sampling() const = 0;   // at least one GPU delivers samples now
+  [[nodiscard]] virtual bool sampling() const = 0;  // at least one GPU delivers samples now
   [[nodiscard]] virtual CounterMode achieved_mode() const = 0;
   [[nodiscard]] virtual std::string status() const = 0;  // "ok" or a sentence
-  [[nodiscard]] virtual uint64_t samples() const = 0;    // handed on so far
+  [[nodiscard]] virtual uint64_t samples() const = 0;  // handed on so far
 };
 
 }  // namespace kvet::probes

@@ -433,12 +433,16 @@ void finish_host_function(World& world, uint32_t index) {
   settle(world);
 }
 
-uint32_t create_stream(World& world, uint32_t process, uint32_t device, uint32_t id, int32_t priority) {
+uint32_t create_stream(World& world, const Stream& wanted) {
   for (uint32_t i = 0; i < max_streams; ++i) {
-    if (world.streams[i].used == 0) {
-      world.streams[i] = Stream{.used = 1, .process = process, .device = device, .id = id, .priority = priority,
-                                .head = none, .tail = none, .depth = 0,
-                                .last_end_ns = 0, .submitted = 0, .completed = 0};
+    Stream& stream = world.streams[i];
+    if (stream.used == 0) {
+      stream = wanted;
+      stream.used = 1;
+      stream.head = stream.tail = none;
+      stream.depth = 0;
+      stream.last_end_ns = 0;
+      stream.submitted = stream.completed = 0;
       world.stream_limit = std::max(world.stream_limit, i + 1);
       return i;
     }

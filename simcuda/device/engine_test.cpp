@@ -19,7 +19,11 @@ struct Machine {
     }
   }
   uint32_t stream(uint32_t device = 0, int32_t priority = 0, uint32_t process = 0) {
-    return create_stream(*world, process, device, 13, priority);
+    Stream wanted{};
+    wanted.process = process;
+    wanted.device = device;
+    wanted.priority = priority;
+    return create_stream(*world, wanted);
   }
   uint32_t kernel(uint32_t stream, uint32_t blocks, uint32_t threads, double duration_ns, double bytes_per_block = 0,
                   uint32_t registers = 32) {

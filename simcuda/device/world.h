@@ -78,7 +78,7 @@ struct Operation {
 struct Stream {
   uint32_t used;
   uint32_t process, device;
-  uint32_t id;  // as CUPTI shows it
+  uint32_t id, context_id;  // as CUPTI shows them
   int32_t priority;
   uint32_t head, tail;  // queue; the head may be running
   uint32_t depth;

@@ -1,0 +1,23 @@
+// What a module image says about its kernels.
+//
+// simcuda takes PTX text, of which it reads the entry names, and comment lines of its own, which a real driver ignores; so
+// the same text runs on both:
+//
+//   //simcuda NAME registers=96 shared=4096 local=0 block_ns=12000 read=65536 write=65536 instructions=4000
+//   //simcuda NAME argument_ns        the first argument (64 bits) is the time a block takes, in nanoseconds
+//   //simcuda NAME collective         arguments: communicator, rank, transfer time in ns (64 bits each)
+//
+// read, write and instructions are per block. A kernel that is only named in such a line exists as well.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "cuda/driver.h"
+
+namespace simcuda::driver {
+
+// nullptr where the text names no kernel.
+std::unique_ptr<Module> parse_module(std::string_view text);
+
+}  // namespace simcuda::driver

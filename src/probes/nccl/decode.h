@@ -1,0 +1,31 @@
+// NCCL events to model events.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "model/event_sink.h"
+#include "probes/process/process_directory.h"
+
+namespace kvet::probes {
+
+class NcclDecoder {
+ public:
+  NcclDecoder(EventSink& sink, ProcessDirectory& processes) : sink_(sink), processes_(processes) {}
+
+  // One struct kvet_event_collective_call or kvet_event_communicator. Anything else is counted and left out.
+  void decode(std::span<const std::byte> event);
+
+  [[nodiscard]] uint64_t decoded() const { return decoded_; }
+  [[nodiscard]] uint64_t rejected() const { return rejected_; }
+
+ private:
+  bool decode_call(std::span<const std::byte> event);
+  bool decode_communicator(std::span<const std::byte> event);
+
+  EventSink& sink_;
+  ProcessDirectory& processes_;
+  uint64_t decoded_ = 0, rejected_ = 0;
+};
+
+}  // namespace kvet::probes

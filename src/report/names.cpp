@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdint>
 #include <limits>
 #include <unordered_map>
@@ -273,10 +274,15 @@ uint64_t fnv1a(std::string_view text) {  // Fowler, Noll, Vo: 64 bits
 std::string escape_pattern(std::string_view text) {
   std::string out;
   for (char c : text) {
-    if (std::string_view("^$\\.*+?()[]{}|").find(c) != none) {
-      out += '\\';
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f) {
+      out += fmt::format("\\x{:02x}", static_cast<unsigned>(byte));
+    } else if (byte >= 0x80) {
+      out += '.';  // patterns work on bytes: one dot for each
+    } else {
+      out += std::string_view("^$\\.*+?()[]{}|").find(c) != none ? "\\" : "";
+      out += c;
     }
-    out += c;
   }
   return out;
 }
@@ -347,17 +353,45 @@ std::string base_name(std::string_view raw) {
   return std::string(parts.empty() ? name : parts.back().head);
 }
 
-std::string pattern_for(const std::string& raw, const std::vector<std::string>& all_raw) {
+PatternMaker::PatternMaker(const std::vector<std::string>& all_raw) {
+  for (const std::string& raw : all_raw) {
+    names_.push_back({raw, demangle(raw)});
+  }
+}
+
+bool PatternMaker::tells_apart(const std::string& raw, std::string_view literal) const {
+  return !literal.empty() && std::none_of(names_.begin(), names_.end(), [&](const Name& other) {
+    return other.raw != raw && (other.raw.find(literal) != none || other.decoded.find(literal) != none);
+  });
+}
+
+std::string PatternMaker::pattern_for(const std::string& raw) const {
   const std::string full = demangle(raw);
-  const std::string name(without_signature(full));
-  for (const std::string& candidate : {base_name(raw), name, full}) {
-    const bool unique = !candidate.empty() && std::none_of(all_raw.begin(), all_raw.end(), [&](const std::string& other) {
-      return other != raw &&
-             (other.find(candidate) != none || demangle(other).find(candidate) != none);
-    });
-    if (unique) {
-      return shell_quoted(escape_pattern(candidate));
+  const std::string base = base_name(raw);
+  if (tells_apart(raw, base)) {
+    return shell_quoted(escape_pattern(base));
+  }
+  if (tells_apart(raw, full)) {
+    // The shortest beginning, from the base name on, that no other name contains. Longer ones tell apart whatever
+    // shorter ones do, so a binary search finds it. It is then extended to the end of the word.
+    const size_t begin = std::min(full.find(base), full.size());
+    const std::string_view rest = std::string_view(full).substr(begin);
+    if (tells_apart(raw, rest)) {
+      size_t low = 1, high = rest.size();
+      while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (tells_apart(raw, rest.substr(0, middle))) {
+          high = middle;
+        } else {
+          low = middle + 1;
+        }
+      }
+      while (high < rest.size() && (std::isalnum(static_cast<unsigned char>(rest[high])) != 0 || rest[high] == '_')) {
+        ++high;
+      }
+      return shell_quoted(escape_pattern(rest.substr(0, high)));
     }
+    return shell_quoted(escape_pattern(full));
   }
   return shell_quoted("^" + escape_pattern(raw) + "$");
 }

@@ -22,9 +22,22 @@ namespace kvet::report {
 // The identifier of the function itself: "vectorized_elementwise_kernel" of at::native::vectorized_elementwise_kernel<…>.
 [[nodiscard]] std::string base_name(std::string_view raw);
 
-// An ECMAScript pattern for `--kernel` that matches `raw` and none of the other names, as short as it can be had: the
-// base name, the name without parameters, or the whole mangled name. Quoted for a shell where it needs to be.
-[[nodiscard]] std::string pattern_for(const std::string& raw, const std::vector<std::string>& all_raw);
+// Finds patterns that tell the given kernels apart.
+class PatternMaker {
+ public:
+  explicit PatternMaker(const std::vector<std::string>& all_raw);
+  // An ECMAScript pattern for `--kernel` that matches `raw` and none of the others, as short as it can be had: the base
+  // name, the beginning of the instantiation, the whole decoded name, or the anchored mangled name. Quoted for a shell
+  // where it needs to be; control characters are spelled out.
+  [[nodiscard]] std::string pattern_for(const std::string& raw) const;
+
+ private:
+  [[nodiscard]] bool tells_apart(const std::string& raw, std::string_view literal) const;
+  struct Name {
+    std::string raw, decoded;
+  };
+  std::vector<Name> names_;
+};
 
 // Decodes and shortens each name once.
 class NameCache {

@@ -100,15 +100,16 @@ TEST(BaseName, IsTheIdentifierOfTheFunction) {
   EXPECT_EQ(base_name("triton_red_0"), "triton_red_0");
 }
 
-TEST(PatternFor, IsTheShortestThatMatchesNothingElse) {
-  const std::vector<std::string> names = {"_Z8rms_normPf", "_Z8rms_normPd", "_Z4reluPf", "void ns::k<4, int>(int)",
-                                          "void ns::k<4, float>(int)", "a+b"};
-  EXPECT_EQ(pattern_for("_Z4reluPf", names), "relu");
-  EXPECT_EQ(pattern_for("_Z8rms_normPf", names), R"('rms_norm\(float\*\)')");
-  EXPECT_EQ(pattern_for("void ns::k<4, int>(int)", names), "'ns::k<4, int>'");
-  EXPECT_EQ(pattern_for("a+b", names), R"('a\+b')");
-  // One name is part of another's everything: only the anchored one is left.
-  EXPECT_EQ(pattern_for("norm", {"norm", "norm2"}), "'^norm$'");
+TEST(PatternMaker, FindsTheShortestThatMatchesNothingElse) {
+  const PatternMaker maker({"_Z8rms_normPf", "_Z8rms_normPd", "_Z4reluPf", "void ns::k<4, int>(int)", "void ns::k<4, float>(int)",
+                            "a+b", "evil\x1b[31m'; rm -rf /"});
+  EXPECT_EQ(maker.pattern_for("_Z4reluPf"), "relu");
+  EXPECT_EQ(maker.pattern_for("_Z8rms_normPf"), R"('rms_norm\(float')");
+  EXPECT_EQ(maker.pattern_for("void ns::k<4, int>(int)"), "'k<4, int'");
+  EXPECT_EQ(maker.pattern_for("a+b"), R"('a\+b')");
+  EXPECT_EQ(maker.pattern_for("evil\x1b[31m'; rm -rf /"), R"('evil\x1b\[31m'\''; rm -rf /')");
+  // One name is part of the other's everything: only the anchored one is left.
+  EXPECT_EQ(PatternMaker({"norm", "norm2"}).pattern_for("norm"), "'^norm$'");
 }
 
 TEST(NameCache, GivesTheSameText) {

@@ -101,9 +101,10 @@ Result initialise_driver() {
   {
     Locked world(*self.world);
     self.process = claim_process(*world);
-  }
-  if (self.process == none) {
-    return error_no_device;
+    if (self.process == none) {
+      return error_no_device;
+    }
+    world->processes[self.process].wants_completions = observed() ? 1 : 0;
   }
   pthread_atfork(nullptr, nullptr, [] { driver().forked = driver().initialised; });
   std::atexit(leave);

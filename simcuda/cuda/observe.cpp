@@ -117,10 +117,10 @@ SIMCUDA_API int simcuda_observe(const simcuda_observer* observer) {
   Driver& self = driver();
   std::lock_guard guard(self.mutex);
   uint32_t count = observer_count.load();
-  if (observer == nullptr || self.world == nullptr || count == max_observers) {
+  if (observer == nullptr || count == max_observers) {
     return error_invalid_value;
   }
-  {
+  if (self.world != nullptr) {  // else cuInit, which has not happened yet, asks for completions
     Locked world(*self.world);
     world->processes[self.process].wants_completions = 1;
   }

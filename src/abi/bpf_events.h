@@ -105,7 +105,7 @@ struct kvet_event_process {
   kvet_u32 change;  // enum kvet_process_change
   kvet_u32 child;  // process id of the child, for a fork; for an exec the thread that called it
   kvet_i32 exit_code;  // as wait(2) gives it, for an exit
-  kvet_u32 reserved;
+  kvet_u32 shares_memory;  // 1: a fork's child runs in its parent's memory until it execs (vfork, posix_spawn)
   char name[16];
 };
 

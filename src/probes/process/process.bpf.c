@@ -18,6 +18,7 @@ struct task_struct {
   int tgid;
   int exit_code;
   char comm[16];
+  void *mm;
   struct task_struct *group_leader;
   struct signal_struct *signal;
 } __attribute__((preserve_access_index));
@@ -44,7 +45,7 @@ static __always_inline struct kvet_event_process *reserve(kvet_u32 change, struc
   event->change = change;
   event->child = 0;
   event->exit_code = 0;
-  event->reserved = 0;
+  event->shares_memory = 0;
   BPF_CORE_READ_INTO(&event->name, task, comm);
   return event;
 }
@@ -72,6 +73,7 @@ int process_fork(struct bpf_raw_tracepoint_args *context) {
   event = reserve(KVET_PROCESS_FORK, parent);
   if (event) {
     event->child = child_id;
+    event->shares_memory = BPF_CORE_READ(parent, mm) == BPF_CORE_READ(child, mm);
     submit(event);
   }
   return 0;

@@ -1,0 +1,285 @@
+#include "probes/counters/device_sampler.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <ctime>
+
+namespace kvet::probes {
+namespace {
+
+// The hardware buffer holds seconds; decoding twenty times per second keeps images small and threads asleep.
+constexpr int decode_period_ms = 50;
+// For finding the clock's bounds the time between a sample's end and its decoding should be short.
+constexpr int first_decode_period_ms = 3;
+constexpr int64_t first_phase_ns = 120'000'000;
+constexpr int64_t flow_limit_ns = 3'000'000'000;
+// Beyond this the sampler says that it cannot keep up. The hardware buffer still holds the difference for a while.
+constexpr int64_t lag_limit_ns = 1'000'000'000;
+
+uint64_t as_unsigned(int64_t value) { return static_cast<uint64_t>(std::max<int64_t>(0, value)); }
+
+}  // namespace
+
+int64_t monotonic_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+DeviceSampler::DeviceSampler(MessageWriter& writer, uint32_t index, std::unique_ptr<PmSession> session,
+                             uint64_t interval_ns)
+    : writer_(writer),
+      index_(index),
+      interval_ns_(interval_ns),
+      session_(std::move(session)),
+      guard_(interval_ns),
+      last_progress_ns_(monotonic_ns()),
+      thread_([this] { run(); }) {}
+
+DeviceSampler::~DeviceSampler() {
+  request_stop(monotonic_ns());
+  thread_.join();
+}
+
+std::string DeviceSampler::wait_flowing() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return flow_known_; });
+  return why_not_;
+}
+
+void DeviceSampler::request_stop(int64_t deadline_ns) {
+  const std::lock_guard lock(mutex_);
+  if (!stopping_) {
+    stopping_ = true;
+    deadline_ns_ = deadline_ns;
+    changed_.notify_all();
+  }
+}
+
+void DeviceSampler::flowing(std::string why_not) {
+  const std::lock_guard lock(mutex_);
+  flow_known_ = true;
+  why_not_ = std::move(why_not);
+  changed_.notify_all();
+}
+
+bool DeviceSampler::sleep_ms(int milliseconds) {
+  std::unique_lock lock(mutex_);
+  return !changed_.wait_for(lock, std::chrono::milliseconds(milliseconds), [this] { return stopping_; });
+}
+
+void DeviceSampler::run() {
+  if (begin()) {
+    bool more = false;
+    while (more ? sleep_ms(0) : sleep_ms(decode_period_ms)) {
+      if (!decode_once(more)) {
+        break;
+      }
+      report_lag();
+    }
+    wait_for_stop();
+    drain();
+  }
+  done_ = true;
+}
+
+void DeviceSampler::wait_for_stop() {
+  // After a failure: what is not sampled from then on is counted when the recording ends.
+  last_progress_ns_ = INT64_MAX;
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return stopping_; });
+}
+
+bool DeviceSampler::begin() {
+  const int64_t before_ns = monotonic_ns();
+  auto started = session_->start();
+  const int64_t after_ns = monotonic_ns();
+  if (!started) {
+    flowing(started.error().message());
+    return false;
+  }
+  // Two bounds on the clock. The first trigger came after the call that started sampling and at most an interval or two
+  // after its return. And no sample ends after it was decoded.
+  int64_t latest_offset_ns = INT64_MAX;
+  bool more = false;
+  while (monotonic_ns() < after_ns + first_phase_ns || held_.empty()) {
+    if (monotonic_ns() > after_ns + flow_limit_ns) {
+      flowing("the GPU accepted the counters, but no sample came within 3 s. Another client may have taken them away");
+      return false;
+    }
+    if (!sleep_ms(first_decode_period_ms) && !held_.empty()) {
+      break;
+    }
+    const size_t samples_before = held_.size();
+    if (!decode_once(more)) {
+      return false;
+    }
+    if (held_.size() > samples_before) {
+      latest_offset_ns = std::min(latest_offset_ns, monotonic_ns() - static_cast<int64_t>(newest_ns_));
+    }
+  }
+  const auto trigger = static_cast<int64_t>(first_trigger_ns_);
+  const int64_t earliest = before_ns;
+  const int64_t latest =
+      std::max(earliest, std::min(after_ns + 2 * static_cast<int64_t>(interval_ns_), trigger + latest_offset_ns));
+  clock_offset_ns_ = earliest + (latest - earliest) / 2 - trigger;
+  kvet_sampler_clock clock{};
+  clock.device = index_;
+  clock.raw_ns = first_trigger_ns_;
+  clock.earliest_ns = as_unsigned(earliest);
+  clock.latest_ns = as_unsigned(latest);
+  writer_.send(KVET_SAMPLER_CLOCK, clock);
+  clock_sent_ = true;
+
+  std::string metrics;
+  for (const Metric& metric : session_->metrics()) {
+    metrics += (metrics.empty() ? "" : ",") + std::string(metric.name);
+  }
+  send_status(KVET_SAMPLER_STATE_SAMPLING, metrics);
+  if (!session_->time_trigger()) {
+    send_status(
+        KVET_SAMPLER_STATE_DEGRADED,
+        fmt::format("chip {} samples every so many clock cycles, not every {} ns: the interval varies with the clock",
+                    session_->chip(), interval_ns_));
+  } else if (const std::string missing = missing_fields(session_->metrics()); !missing.empty()) {
+    send_status(KVET_SAMPLER_STATE_DEGRADED,
+                fmt::format("chip {} does not give these in one pass with the rest: {}", session_->chip(), missing));
+  }
+  for (const kvet_sampler_sample& sample : held_) {
+    writer_.send_sample(sample);
+  }
+  held_ = {};
+  flowing("");
+  return true;
+}
+
+bool DeviceSampler::decode_once(bool& more) {
+  auto decoded = session_->decode([this](const PmSample& sample) { take(sample); });
+  last_progress_ns_ = monotonic_ns();
+  if (!decoded) {
+    if (!clock_sent_) {
+      flowing(decoded.error().message());
+    } else {
+      send_status(KVET_SAMPLER_STATE_DEGRADED, "sampling ended early: " + decoded.error().message());
+    }
+    return false;
+  }
+  writer_.flush();
+  more = decoded->more;
+  if (decoded->overflow) {
+    restart_after_overflow();
+  }
+  return true;
+}
+
+void DeviceSampler::take(const PmSample& sample) {
+  if (first_trigger_ns_ == 0) {
+    first_trigger_ns_ = sample.end_ns;
+  }
+  const SampleGuard::Answer answer = guard_.next(sample.start_ns, sample.end_ns);
+  if (answer.loss) {
+    send_loss(answer.loss->kind, answer.loss->count, answer.loss->first_ns, answer.loss->last_ns);
+  }
+  if (!answer.keep) {
+    return;
+  }
+  newest_ns_ = sample.end_ns;
+  kvet_sampler_sample message{};
+  message.device = index_;
+  message.start_ns = sample.start_ns;
+  message.end_ns = sample.end_ns;
+  const std::vector<Metric>& metrics = session_->metrics();
+  for (size_t index = 0; index < metrics.size(); ++index) {
+    if (std::isfinite(sample.values[index])) {
+      message.values[metrics[index].field] = sample.values[index];
+      message.known |= 1u << metrics[index].field;
+    }
+  }
+  send(message);
+}
+
+void DeviceSampler::send(const kvet_sampler_sample& sample) {
+  if (clock_sent_) {
+    writer_.send_sample(sample);
+  } else {
+    held_.push_back(sample);
+  }
+}
+
+void DeviceSampler::send_loss(kvet_sampler_loss_kind kind, uint64_t count, uint64_t first_ns, uint64_t last_ns) {
+  kvet_sampler_loss loss{};
+  loss.device = index_;
+  loss.loss = kind;
+  loss.count = count;
+  loss.first_ns = first_ns;
+  loss.last_ns = last_ns;
+  writer_.send(KVET_SAMPLER_LOSS, loss);
+}
+
+void DeviceSampler::send_status(kvet_sampler_state state, const std::string& text) {
+  kvet_sampler_status status{};
+  status.device = index_;
+  status.state = state;
+  std::strncpy(status.text, text.c_str(), sizeof(status.text) - 1);
+  writer_.send(KVET_SAMPLER_STATUS, status);
+}
+
+void DeviceSampler::restart_after_overflow() {
+  // With a full buffer the hardware has stopped. What it holds is decoded first, then sampling starts anew; the guard
+  // sees the hole between the two and counts it as lost to the overflow.
+  if (++overflows_ == 1) {
+    send_status(KVET_SAMPLER_STATE_DEGRADED,
+                fmt::format("samples every {} ns come faster than this machine decodes them: the hardware's buffer ran "
+                            "over, and stretches are missing. Take a longer --interval",
+                            interval_ns_));
+  }
+  auto stopped = session_->stop();
+  bool more = true;
+  while (more && sleep_ms(0)) {
+    auto decoded = session_->decode([this](const PmSample& sample) { take(sample); });
+    last_progress_ns_ = monotonic_ns();
+    more = decoded && decoded->more;
+  }
+  guard_.restarted_after_overflow();
+  if (auto started = session_->start(); !started) {
+    send_status(KVET_SAMPLER_STATE_DEGRADED, "sampling ended after an overflow: " + started.error().message());
+  }
+}
+
+void DeviceSampler::report_lag() {
+  const int64_t lag_ns = monotonic_ns() - (static_cast<int64_t>(newest_ns_) + clock_offset_ns_);
+  if (lag_ns > lag_limit_ns && lag_ns > 2 * worst_lag_ns_) {
+    worst_lag_ns_ = lag_ns;
+    send_status(KVET_SAMPLER_STATE_DEGRADED,
+                fmt::format("decoding is {:.1f} s behind the GPU: samples every {} ns are too many for this machine. "
+                            "Nothing is lost yet; take a longer --interval",
+                            static_cast<double>(lag_ns) / 1e9, interval_ns_));
+  }
+}
+
+void DeviceSampler::drain() {
+  auto stopped = session_->stop();
+  const auto stop_raw_ns = as_unsigned(monotonic_ns() - clock_offset_ns_);
+  for (;;) {
+    auto decoded = session_->decode([this](const PmSample& sample) { take(sample); });
+    last_progress_ns_ = monotonic_ns();
+    writer_.flush();
+    if (!decoded || decoded->samples == 0) {
+      break;
+    }
+    const std::lock_guard lock(mutex_);
+    if (stopping_ && monotonic_ns() > deadline_ns_) {
+      break;
+    }
+  }
+  // A few samples are always cut off by the stop itself. Longer than that: still in the buffer, or never sampled.
+  const uint64_t end_ns = guard_.last_end_ns();
+  if (stop_raw_ns > end_ns + 50'000'000) {
+    send_loss(KVET_SAMPLER_LOSS_UNDRAINED, (stop_raw_ns - end_ns) / interval_ns_, end_ns, stop_raw_ns);
+  }
+}
+
+}  // namespace kvet::probes

@@ -1,0 +1,78 @@
+// Samples one GPU on a thread of its own: decodes what the hardware has gathered, again and again, and sends it on.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "abi/counters.h"
+#include "probes/counters/message_writer.h"
+#include "probes/counters/pm_session.h"
+#include "probes/counters/sample_guard.h"
+
+namespace kvet::probes {
+
+[[nodiscard]] int64_t monotonic_ns();
+
+class DeviceSampler {
+ public:
+  // `index`: of the GPU in the messages. The thread starts at once.
+  DeviceSampler(MessageWriter& writer, uint32_t index, std::unique_ptr<PmSession> session, uint64_t interval_ns);
+  DeviceSampler(const DeviceSampler&) = delete;
+  DeviceSampler& operator=(const DeviceSampler&) = delete;
+  ~DeviceSampler();
+
+  // Waits until the first samples came, or it is clear that none will. Empty: they came; else why not.
+  [[nodiscard]] std::string wait_flowing();
+  // Stops the hardware, then decodes what it holds until nothing is left or the deadline is over.
+  void request_stop(int64_t deadline_ns);
+  [[nodiscard]] bool done() const { return done_; }
+  // When the thread last came back from CUPTI; the process ends a sampler whose library hangs.
+  [[nodiscard]] int64_t last_progress_ns() const { return last_progress_ns_; }
+  [[nodiscard]] uint32_t index() const { return index_; }
+
+ private:
+  void run();
+  bool begin();  // starts, finds the clock's bounds, sends them and the first samples
+  bool decode_once(bool& more);
+  void take(const PmSample& sample);
+  void send(const kvet_sampler_sample& sample);
+  void send_loss(kvet_sampler_loss_kind kind, uint64_t count, uint64_t first_ns, uint64_t last_ns);
+  void send_status(kvet_sampler_state state, const std::string& text);
+  void restart_after_overflow();
+  void report_lag();
+  void wait_for_stop();
+  void drain();
+  bool sleep_ms(int milliseconds);  // false: a stop was requested
+  void flowing(std::string why_not);
+
+  MessageWriter& writer_;
+  const uint32_t index_;
+  const uint64_t interval_ns_;
+  std::unique_ptr<PmSession> session_;
+  SampleGuard guard_;
+
+  bool clock_sent_ = false;
+  std::vector<kvet_sampler_sample> held_;  // until the clock's bounds are known
+  uint64_t first_trigger_ns_ = 0;          // raw time at which the first, dropped sample ended
+  int64_t clock_offset_ns_ = 0;            // coarse: CLOCK_MONOTONIC − raw
+  uint64_t newest_ns_ = 0;                 // raw end of the newest sample
+  int64_t worst_lag_ns_ = 0;
+  uint32_t overflows_ = 0;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool stopping_ = false, flow_known_ = false;
+  std::string why_not_;
+  int64_t deadline_ns_ = 0;
+  std::atomic<bool> done_ = false;
+  std::atomic<int64_t> last_progress_ns_ = 0;
+  std::thread thread_;
+};
+
+}  // namespace kvet::probes

@@ -1,0 +1,80 @@
+// Performance-monitor sampling of one GPU: CUPTI's calls in their order, behind plain values.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "probes/counters/metric_set.h"
+#include "probes/counters/vendor_libraries.h"
+
+namespace kvet::probes {
+
+struct PmOptions {
+  uint64_t interval_ns = 100'000;
+  // What the driver sets aside for raw samples while nobody decodes them.
+  size_t hardware_buffer_bytes = 512u << 20;
+  // Samples of one decoding. On an H200 an image takes 17 KB a sample with eight metrics: 1,024 take 17 MB, and hold 0.1 s
+  // at 100 µs.
+  uint32_t samples_per_image = 1024;
+};
+
+struct PmSample {
+  uint64_t start_ns, end_ns;
+  const std::vector<double>& values;  // in the order of metrics()
+};
+
+class PmSession {
+ public:
+  // Chooses metrics and configures the hardware; nothing is sampled yet. `device_index`: CUDA's ordinal. Errors are
+  // unavailable; `what` is a sentence for the user (refusal.h).
+  static Result<std::unique_ptr<PmSession>> open(const PmLibrary& library, size_t device_index,
+                                                 const PmOptions& options);
+  PmSession(const PmSession&) = delete;
+  PmSession& operator=(const PmSession&) = delete;
+  ~PmSession();
+
+  Result<void> start();
+  Result<void> stop();
+
+  struct Decoded {
+    size_t samples = 0;
+    bool more = false;  // the image was full: decode again at once
+    bool overflow = false;  // the hardware buffer was full: samples are lost until a stop and a start
+  };
+  // Hands out what the hardware has sampled since the last call, at most samples_per_image.
+  Result<Decoded> decode(const std::function<void(const PmSample&)>& take);
+
+  [[nodiscard]] const std::vector<Metric>& metrics() const { return metrics_; }
+  [[nodiscard]] const std::string& chip() const { return chip_; }
+  [[nodiscard]] bool time_trigger() const { return time_trigger_; }  // false: every so many cycles of a varying clock
+
+ private:
+  PmSession(const PmLibrary& library, const PmOptions& options) : library_(library), options_(options) {}
+  Result<void> set_up(size_t device_index);
+  Result<void> configure();
+  [[nodiscard]] std::optional<size_t> passes(const std::vector<const char*>& names) const;
+  [[nodiscard]] Result<std::vector<uint8_t>> config_image(void* host, const std::vector<const char*>& names) const;
+  [[nodiscard]] void* new_host() const;  // null where CUPTI refuses
+  void free_host(void* host) const;
+  Result<void> reset_image();
+  [[nodiscard]] std::unexpected<Error> refused(const char* step, int code) const;
+
+  const PmLibrary& library_;
+  PmOptions options_;
+  std::string chip_;
+  std::vector<uint8_t> availability_;
+  std::vector<Metric> metrics_;
+  std::vector<const char*> names_;
+  void* host_ = nullptr;
+  void* sampling_ = nullptr;
+  bool started_ = false, time_trigger_ = true;
+  std::vector<uint8_t> image_;
+  std::vector<double> values_;
+};
+
+}  // namespace kvet::probes

@@ -1,0 +1,330 @@
+#include "inject/session.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "abi/vendor/cupti_driver_callbacks.h"
+#include "inject/clock.h"
+
+namespace kvet::inject {
+namespace {
+
+constinit Session the_session;
+
+// 4,096 buffers of 128 KiB: address space only, what is touched is what CUPTI has out at one time.
+constexpr size_t buffer_limit_bytes = 512u << 20;
+
+// Device memory that CUPTI may take for time stamps: 3.2 MB hold 100,000 kernels (CUPTI's documentation), and 16 such
+// buffers 1.6 million that are in flight at once. CUPTI's own limit is 250 of them, 800 MB that the target may need.
+constexpr size_t device_buffer_bytes = 3'200'000;
+constexpr size_t device_buffer_limit = 16;
+
+constexpr uint32_t kinds[] = {
+    KVET_CUPTI_ACTIVITY_DEVICE, KVET_CUPTI_ACTIVITY_CONTEXT, KVET_CUPTI_ACTIVITY_CONCURRENT_KERNEL,
+    KVET_CUPTI_ACTIVITY_MEMCPY, KVET_CUPTI_ACTIVITY_MEMCPY2, KVET_CUPTI_ACTIVITY_MEMSET,
+    KVET_CUPTI_ACTIVITY_MARKER};
+
+void sleep_ms(long milliseconds) {
+  const timespec time{milliseconds / 1000, milliseconds % 1000 * 1'000'000};
+  nanosleep(&time, nullptr);
+}
+
+// What CUPTI calls. Free functions, since a C interface carries no object.
+uint64_t on_timestamp() { return monotonic_ns(); }
+void on_buffer_requested(uint8_t** buffer, size_t* size, size_t* max_records) {
+  the_session.collector.buffer_requested(buffer, size, max_records);
+}
+void on_buffer_completed(kvet_cuda_context_t, uint32_t, uint8_t* buffer, size_t, size_t valid_size) {
+  the_session.collector.buffer_completed(buffer, valid_size);
+}
+void on_resource(void*, uint32_t domain, uint32_t callback_id, const void* data) {
+  if (domain != KVET_CUPTI_DOMAIN_RESOURCE || callback_id != KVET_CUPTI_RESOURCE_MODULE_LOADED || data == nullptr) {
+    return;
+  }
+  const auto* resource = static_cast<const kvet_cupti_resource_data*>(data);
+  const auto* module = static_cast<const kvet_cupti_module_resource_data*>(resource->resource_descriptor);
+  if (module != nullptr) {
+    the_session.collector.hashes.add_image(module->cubin, module->cubin_size);
+  }
+}
+void on_exit() { the_session.finish(); }
+void on_fork_child() { the_session.become_forked_child(); }
+
+// Somebody else uses CUPTI in this process, and it serves one at a time.
+bool held_by_another(kvet_cupti_result result) {
+  return result == KVET_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED ||
+         result == KVET_CUPTI_ERROR_MAX_LIMIT_REACHED || result == KVET_CUPTI_ERROR_OLD_PROFILER_API_INITIALIZED;
+}
+
+}  // namespace
+
+Session& session() { return the_session; }
+
+void Session::set_status(kvet_inject_status status, uint32_t code) {
+  kvet_table* table = collector.table.header();
+  if (table != nullptr) {
+    table->status_code = code;
+    __atomic_store_n(&table->status, static_cast<uint32_t>(status), __ATOMIC_RELEASE);
+  }
+}
+
+void Session::start() {
+  Phase unborn = Phase::unborn;
+  if (!phase_.compare_exchange_strong(unborn, Phase::starting)) {
+    return;
+  }
+  pid_ = getpid();
+  settings_ = read_settings();
+  collector.discard = settings_.discard;
+  collector.started_ns = monotonic_ns();
+  collector.cupti = &cupti_;
+  phase_ = Phase::idle;
+  if (!create_table() || !collector.buffers.create(size_t{settings_.buffer_kib} << 10, buffer_limit_bytes)) {
+    return;  // nobody can be told, and nothing was touched
+  }
+  wait_for_reader();
+  const bool no_probe = !collector.emitter.has_reader();
+  set_status(KVET_INJECT_NO_CUPTI, 0);
+  const bool recording = visit_libraries(
+      settings_.cupti_path, [](void* handle, void* self) { return static_cast<Session*>(self)->start_with(handle); },
+      this);
+  if (!recording) {
+    return;
+  }
+  set_status(no_probe ? KVET_INJECT_NO_PROBE : KVET_INJECT_RECORDING, 0);
+  phase_ = Phase::recording;
+  atexit(on_exit);
+  pthread_atfork(nullptr, nullptr, on_fork_child);
+  start_flush_thread();
+}
+
+bool Session::create_table() {
+  if (collector.ring.open(settings_.memory_descriptor, settings_.memory_path)) {
+    uint64_t offset = 0;
+    void* memory = collector.ring.claim_table(&offset);
+    if (memory == nullptr) {
+      return false;  // the recorder sees from `tables_used` that a process came too many
+    }
+    collector.table.adopt(memory, offset);
+    collector.emitter.use_memory_ring(&collector.ring);
+    return true;
+  }
+  int error = 0;
+  return collector.table.create(&error);
+}
+
+// True: recording. False: this library cannot serve; the status says why.
+bool Session::start_with(void* handle) {
+  const Lookup found = look_up(handle, &cupti_);
+  collector.table.header()->cupti_version = cupti_.version;
+  if (found == Lookup::too_old) {
+    set_status(KVET_INJECT_CUPTI_TOO_OLD, cupti_.version);
+    return false;
+  }
+  const kvet_cupti_result result = enable_everything();
+  if (result == KVET_CUPTI_SUCCESS) {
+    return true;
+  }
+  set_status(held_by_another(result) ? KVET_INJECT_CUPTI_HELD : KVET_INJECT_CUPTI_FAILED,
+             static_cast<uint32_t>(result));
+  return false;
+}
+
+kvet_cupti_result Session::enable_everything() {
+  // First of all, as CUPTI's documentation asks: it fails where another profiler has CUPTI, before anything is changed.
+  kvet_cupti_result result = cupti_.subscribe(&subscriber_, on_resource, nullptr);
+  if (result != KVET_CUPTI_SUCCESS) {
+    subscriber_ = nullptr;
+    return result;
+  }
+  // Once, and before any kind is enabled: registered later or again it leaves records on two clocks.
+  result = cupti_.register_timestamp_callback(on_timestamp);
+  if (result == KVET_CUPTI_SUCCESS) {
+    result = cupti_.set_thread_id_type(KVET_CUPTI_THREAD_ID_SYSTEM);
+  }
+  if (result == KVET_CUPTI_SUCCESS) {
+    if (cupti_.set_attribute != nullptr) {  // limits are welcome, not needed
+      size_t size = sizeof(size_t);
+      size_t bytes = device_buffer_bytes;
+      cupti_.set_attribute(KVET_CUPTI_ATTRIBUTE_DEVICE_BUFFER_SIZE, &size, &bytes);
+      size_t limit = device_buffer_limit;
+      cupti_.set_attribute(KVET_CUPTI_ATTRIBUTE_DEVICE_BUFFER_POOL_LIMIT, &size, &limit);
+    }
+    result = cupti_.register_callbacks(on_buffer_requested, on_buffer_completed);
+  }
+  for (uint32_t kind : kinds) {
+    if (result != KVET_CUPTI_SUCCESS) {
+      break;
+    }
+    const kvet_cupti_result enabled = cupti_.enable(kind);
+    if (kind == KVET_CUPTI_ACTIVITY_CONCURRENT_KERNEL || held_by_another(enabled)) {
+      result = enabled;  // the others are not worth failing for
+    }
+  }
+  if (result != KVET_CUPTI_SUCCESS) {
+    disable_everything();
+    return result;
+  }
+  enable_calls();
+  if (settings_.code_hash && cupti_.enable_callback != nullptr) {
+    cupti_.enable_callback(1, subscriber_, KVET_CUPTI_DOMAIN_RESOURCE, KVET_CUPTI_RESOURCE_MODULE_LOADED);
+  }
+  return KVET_CUPTI_SUCCESS;
+}
+
+// Driver calls of interest only: recording all of them costs several records per launch.
+void Session::enable_calls() {
+  bool any = false;
+  if (cupti_.enable_driver_api != nullptr) {
+    const auto enable = [&](uint32_t id, uint32_t kind) {
+      if (kind != KVET_API_COPY_ASYNC || settings_.copy_calls) {
+        any |= cupti_.enable_driver_api(id, 1) == KVET_CUPTI_SUCCESS;
+      }
+    };
+#define KVET_ENABLE_CALL(name, id, kind) enable(id, kind);
+    KVET_CUPTI_DRIVER_CALLBACKS(KVET_ENABLE_CALL)
+#undef KVET_ENABLE_CALL
+  }
+  if (!any) {  // before CUDA 12.5: all or nothing; what is not of interest is dropped when it is unpacked
+    all_driver_calls_ = cupti_.enable(KVET_CUPTI_ACTIVITY_DRIVER) == KVET_CUPTI_SUCCESS;
+  }
+}
+
+void Session::disable_everything() {
+  for (uint32_t kind : kinds) {
+    cupti_.disable(kind);
+  }
+  if (all_driver_calls_) {
+    cupti_.disable(KVET_CUPTI_ACTIVITY_DRIVER);
+  }
+  if (subscriber_ != nullptr && cupti_.unsubscribe != nullptr) {
+    cupti_.unsubscribe(subscriber_);
+    subscriber_ = nullptr;
+  }
+}
+
+void Session::wait_for_reader() {
+  for (uint32_t waited = 0; waited < settings_.wait_ms && !collector.emitter.has_reader(); ++waited) {
+    sleep_ms(1);
+  }
+}
+
+// Why a thread of our own: CUPTI's flush period returns full buffers only, and at 100 launches a second a buffer takes
+// seconds to fill. A process that is killed would lose them.
+void Session::start_flush_thread() {
+  if (settings_.flush_ms == 0) {
+    return;
+  }
+  pthread_attr_t attributes;
+  if (pthread_attr_init(&attributes) != 0) {
+    return;
+  }
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  // The target's signals are the target's: none is ever delivered to this thread.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread;
+  has_flush_thread_ = pthread_create(&thread, &attributes, flush_thread_main, this) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_attr_destroy(&attributes);
+  if (!has_flush_thread_ && cupti_.flush_period != nullptr) {
+    cupti_.flush_period(settings_.flush_ms);
+  }
+}
+
+void* Session::flush_thread_main(void* self) {
+  pthread_setname_np(pthread_self(), "kvet-flush");
+  static_cast<Session*>(self)->flush_loop();
+  return nullptr;
+}
+
+void Session::flush_loop() {
+  // While buffers come back by themselves there is nothing to ask for, except now and then for threads that are slow.
+  constexpr int at_least_every = 10;
+  uint64_t seen = 0;
+  int skipped = 0;
+  while (!stopping_.load(std::memory_order_acquire)) {
+    sleep_ms(static_cast<long>(settings_.flush_ms));
+    flushing_.store(true, std::memory_order_seq_cst);
+    if (!stopping_.load(std::memory_order_seq_cst)) {
+      const uint64_t completed = collector.completed_buffers();
+      if (completed == seen || ++skipped >= at_least_every) {
+        cupti_.flush_all(0);
+        skipped = 0;
+      }
+      seen = collector.completed_buffers();
+      collector.collect();  // losses, for a reader that came late
+      kvet_table* table = collector.table.header();
+      if (table->status == KVET_INJECT_NO_PROBE && collector.emitter.has_reader()) {
+        set_status(KVET_INJECT_RECORDING, 0);
+      }
+    }
+    flushing_.store(false, std::memory_order_seq_cst);
+  }
+}
+
+void Session::finish() {
+  // A child of vfork or of a bare clone shares or copies this state without having passed the fork handler.
+  if (getpid() != pid_) {
+    return;
+  }
+  Phase recording = Phase::recording;
+  if (!phase_.compare_exchange_strong(recording, Phase::finished)) {
+    return;
+  }
+  stopping_.store(true, std::memory_order_seq_cst);
+  constexpr int patience_ms = 500;
+  for (int waited = 0; waited < patience_ms && flushing_.load(std::memory_order_seq_cst); ++waited) {
+    sleep_ms(1);
+  }
+  cupti_.flush_all(KVET_CUPTI_FLUSH_FORCED);
+  collector.finish();
+}
+
+void Session::become_forked_child() {
+  if (phase_.load() != Phase::recording) {
+    return;
+  }
+  phase_ = Phase::forked;
+  stopping_ = true;
+  // The parent's table is not mapped here (MADV_DONTFORK). One of the child's own says why nothing will come from it: a
+  // header and no entries. Plain system calls only, as a fork handler must. In the memory-file tier tables are few.
+  if (collector.ring.is_open()) {
+    return;
+  }
+  TableWriter own;
+  int error = 0;
+  if (own.create(&error)) {
+    own.header()->generation = 2;
+    own.header()->status = KVET_INJECT_FORKED;
+    own.header()->finished = 1;
+  }
+}
+
+int Session::start_nvtx(void* get_export_table) {
+  struct Attempt {
+    void* get_export_table;
+    int result;
+  } attempt{get_export_table, 0};
+  visit_libraries(
+      getenv("KVET_CUPTI_PATH"),
+      [](void* handle, void* data) {
+        auto* wanted = static_cast<Attempt*>(data);
+        auto initialize = reinterpret_cast<kvet_cupti_nvtx_initialize2>(symbol(handle, "cuptiNvtxInitialize2"));
+        if (initialize == nullptr) {
+          return false;
+        }
+        wanted->result = initialize(wanted->get_export_table);
+        return true;
+      },
+      &attempt);
+  return attempt.result;
+}
+
+}  // namespace kvet::inject

@@ -1,0 +1,63 @@
+// One recording in one process: from InitializeInjection to the end of the process. The library's one global object.
+//
+// The target comes first: whatever fails, start() returns, the status in the table says why, and CUPTI is left as it was.
+#pragma once
+
+#include <pthread.h>
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "inject/collector.h"
+#include "inject/cupti.h"
+#include "inject/settings.h"
+
+namespace kvet::inject {
+
+class Session {
+ public:
+  constexpr Session() = default;
+
+  // Once per process; later calls do nothing.
+  void start();
+
+  // Forwards NVTX to CUPTI's own implementation. What NVTX wants to hear: 1 handled, 0 not.
+  int start_nvtx(void* get_export_table);
+
+  // At exit of the process: flush, last batch, goodbye.
+  void finish();
+
+  // In a forked child of a process that was recording: CUDA is dead there, and so is this.
+  void become_forked_child();
+
+  Collector collector;
+
+ private:
+  enum class Phase : int { unborn, starting, idle, recording, finished, forked };
+
+  bool create_table();
+  bool start_with(void* handle);
+  kvet_cupti_result enable_everything();
+  void disable_everything();
+  void enable_calls();
+  void wait_for_reader();
+  void start_flush_thread();
+  void flush_loop();
+  void set_status(kvet_inject_status status, uint32_t code);
+  static void* flush_thread_main(void* session);
+
+  Settings settings_{};
+  Cupti cupti_{};
+  std::atomic<Phase> phase_{Phase::unborn};
+  pid_t pid_ = 0;
+  kvet_cupti_subscriber_t subscriber_ = nullptr;
+  bool all_driver_calls_ = false;
+  std::atomic<bool> stopping_{false};
+  std::atomic<bool> flushing_{false};  // the flush thread is inside CUPTI
+  bool has_flush_thread_ = false;
+};
+
+Session& session();
+
+}  // namespace kvet::inject

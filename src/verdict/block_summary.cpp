@@ -20,6 +20,9 @@ BlockIdentity identity_of(const Capture& capture) {
   identity.metric = number_fact(capture, "experiment.metric");
   identity.metric_higher_is_better = capture.fact("experiment.metric_better") != "lower";
   identity.claim = number_fact(capture, "experiment.claim");
+  if (auto quads = whole_fact(capture, "experiment.fixed_quads"); quads && *quads > 0) {
+    identity.fixed_quads = static_cast<uint64_t>(*quads);
+  }
   identity.check = capture.fact("experiment.check");
   return identity;
 }
@@ -255,7 +258,10 @@ BlockSummary summarise(const Capture& capture, Arm arm, const KernelSetDefinitio
     }
   }
   add_solo(summary, capture, set, window);
-  summary.ledger = partition(capture, set, steps, step_definition.has_duration(), window);
+  if (step_definition.has_duration()) {
+    summary.step_ledger = partition_steps(capture, set, steps);
+  }
+  summary.window_ledger = partition_window(capture, set, steps, window);
   summary.sm_clock_hz = clock_of(capture, window, devices);
   summary.counts = check_counts(capture, window);
   summary.losses = losses_in(capture, window);

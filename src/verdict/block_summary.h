@@ -19,6 +19,7 @@ struct BlockIdentity {
   std::optional<int64_t> quad, position;
   std::optional<double> metric, claim;
   bool metric_higher_is_better = true;
+  std::optional<uint64_t> fixed_quads;  // the number of quads that was fixed beforehand, instead of looks
   std::string check;  // "passed", "failed", "unchecked" or ""
 };
 BlockIdentity identity_of(const Capture& capture);
@@ -38,8 +39,7 @@ struct LossLine {
 struct BlockLedger {
   double set_alone = 0, set_beside = 0, copies = 0, collectives = 0, idle = 0;
   std::map<std::string, double> kernels;  // other kernels by raw name
-  double wall = 0;                        // of the step, measured apart from the parts
-  bool whole_window = false;              // the wall is the window ÷ steps, not the steps' own time
+  double wall = 0;                        // measured apart from the parts
   double idle_before_set = 0;             // part of idle: directly in front of an execution of the set
 };
 
@@ -65,7 +65,9 @@ struct BlockSummary {
   uint64_t solo_executions = 0;
 
   std::vector<double> slices;  // set time per step in equal parts of the run, for single captures
-  std::optional<BlockLedger> ledger;
+  // Two partitions: of the steps' own time, where the steps have one and do not overlap, and of the whole window. A
+  // comparison uses the first where every block has it.
+  std::optional<BlockLedger> step_ledger, window_ledger;
   std::optional<double> sm_clock_hz;  // mean over the window
   double shared_executions_per_step = 0;  // of kernels outside the set
 

@@ -149,58 +149,77 @@ TimeSpan observed(const Capture& capture, const Window& window) {
   return span;
 }
 
-}  // namespace
+// 2% is what the ledger's sum may be off by, too.
+constexpr double tolerated_overlap = 0.02;
 
-std::optional<BlockLedger> partition(const Capture& capture, const questions::KernelSet& set,
-                                     const std::vector<Step>& steps, bool steps_have_duration, const Window& window) {
-  if (steps.empty()) {
+// Spans per device, and the wall time and the steps that they stand for, summed over devices.
+struct Walls {
+  std::map<DeviceId, std::vector<TimeSpan>> spans;
+  double wall = 0, steps = 0;
+};
+
+std::optional<BlockLedger> partition(const Capture& capture, const questions::KernelSet& set, const Walls& walls) {
+  if (walls.steps == 0) {
     return std::nullopt;
+  }
+  Parts parts;
+  for (const auto& [device, spans] : walls.spans) {
+    sweep(busy_times(capture, set, device), spans, parts);
   }
   BlockLedger ledger;
-  Parts parts;
-  double count = 0, wall = 0;
-  std::map<DeviceId, std::vector<TimeSpan>> spans;
-  const std::set<DeviceId> devices = devices_of_set(capture, set);
-  for (DeviceId device : devices) {
-    const std::set<uint32_t> processes = processes_on(capture, device);
-    double own = 0;
-    for (const Step& step : steps) {
-      if (processes.contains(step.process)) {
-        spans[device].push_back({step.start, step.end});
-        own += static_cast<double>(step.end - step.start);
-        ++count;
-      }
-    }
-    wall += own;
-    spans[device] = merged(std::move(spans[device]));
-    // Steps that overlap share moments: their own times cannot be partitioned. 2% is the ledger's own tolerance.
-    ledger.whole_window = ledger.whole_window || own - static_cast<double>(total(spans[device])) > 0.02 * own;
-  }
-  if (count == 0) {
-    return std::nullopt;
-  }
-  ledger.whole_window = ledger.whole_window || !steps_have_duration;
-  if (ledger.whole_window) {
-    TimeSpan span = observed(capture, window);
-    wall = static_cast<double>(span.to - span.from) * static_cast<double>(devices.size());
-    for (DeviceId device : devices) {
-      spans[device] = {span};
-    }
-  }
-  for (DeviceId device : devices) {
-    sweep(busy_times(capture, set, device), spans[device], parts);
-  }
-  ledger.set_alone = parts.set_alone / count;
-  ledger.set_beside = parts.set_beside / count;
-  ledger.copies = parts.copies / count;
-  ledger.collectives = parts.collectives / count;
-  ledger.idle = parts.idle / count;
-  ledger.idle_before_set = parts.idle_before_set / count;
-  ledger.wall = wall / count;
+  ledger.set_alone = parts.set_alone / walls.steps;
+  ledger.set_beside = parts.set_beside / walls.steps;
+  ledger.copies = parts.copies / walls.steps;
+  ledger.collectives = parts.collectives / walls.steps;
+  ledger.idle = parts.idle / walls.steps;
+  ledger.idle_before_set = parts.idle_before_set / walls.steps;
+  ledger.wall = walls.wall / walls.steps;
   for (const auto& [name, time] : parts.kernels) {
-    ledger.kernels[capture.strings[name]] += time / count;
+    ledger.kernels[capture.strings[name]] += time / walls.steps;
   }
   return ledger;
+}
+
+// The steps of the processes that use a device.
+std::vector<Step> steps_on(const Capture& capture, const std::vector<Step>& steps, DeviceId device) {
+  const std::set<uint32_t> processes = processes_on(capture, device);
+  std::vector<Step> own;
+  std::copy_if(steps.begin(), steps.end(), std::back_inserter(own),
+               [&](const Step& step) { return processes.contains(step.process); });
+  return own;
+}
+
+}  // namespace
+
+std::optional<BlockLedger> partition_steps(const Capture& capture, const questions::KernelSet& set,
+                                           const std::vector<Step>& steps) {
+  Walls walls;
+  for (DeviceId device : devices_of_set(capture, set)) {
+    double own = 0;
+    for (const Step& step : steps_on(capture, steps, device)) {
+      walls.spans[device].push_back({step.start, step.end});
+      own += static_cast<double>(step.end - step.start);
+      ++walls.steps;
+    }
+    walls.spans[device] = merged(std::move(walls.spans[device]));
+    if (own - static_cast<double>(total(walls.spans[device])) > tolerated_overlap * own) {
+      return std::nullopt;
+    }
+    walls.wall += own;
+  }
+  return partition(capture, set, walls);
+}
+
+std::optional<BlockLedger> partition_window(const Capture& capture, const questions::KernelSet& set,
+                                            const std::vector<Step>& steps, const Window& window) {
+  Walls walls;
+  const TimeSpan span = observed(capture, window);
+  for (DeviceId device : devices_of_set(capture, set)) {
+    walls.spans[device] = {span};
+    walls.wall += static_cast<double>(span.to - span.from);
+    walls.steps += static_cast<double>(steps_on(capture, steps, device).size());
+  }
+  return partition(capture, set, walls);
 }
 
 std::vector<bool> solo_executions(const Capture& capture, const questions::KernelSet& set) {

@@ -108,13 +108,9 @@ Word gate_end_to_end(Word word, const LogInterval& end_to_end) {
   return end_to_end.low > cut ? word : Word::inconclusive;
 }
 
-std::optional<uint64_t> units_to_decide(const LogInterval& interval, const Cuts& cuts) {
-  double distance = HUGE_VAL;
-  for (const Range& range : ranges(cuts)) {
-    for (double cut : {range.from, range.to}) {
-      distance = std::min(distance, std::abs(interval.estimate - cut));
-    }
-  }
+namespace {
+
+std::optional<uint64_t> units_for_half_width(const LogInterval& interval, double distance) {
   constexpr uint64_t limit = 1000;
   for (uint64_t units = std::max<uint64_t>(2, interval.units + 1); units <= limit; ++units) {
     auto count = static_cast<double>(units);
@@ -123,6 +119,22 @@ std::optional<uint64_t> units_to_decide(const LogInterval& interval, const Cuts&
     }
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<uint64_t> units_to_decide(const LogInterval& interval, const Cuts& cuts) {
+  double distance = HUGE_VAL;
+  for (const Range& range : ranges(cuts)) {
+    for (double cut : {range.from, range.to}) {
+      distance = std::min(distance, std::abs(interval.estimate - cut));
+    }
+  }
+  return units_for_half_width(interval, distance);
+}
+
+std::optional<uint64_t> units_to_exclude(const LogInterval& interval, double cut) {
+  return units_for_half_width(interval, std::abs(interval.estimate - cut));
 }
 
 }  // namespace kvet::verdict

@@ -43,4 +43,7 @@ Word gate_end_to_end(Word word, const LogInterval& end_to_end);
 // so near a cut that 1,000 would not.
 std::optional<uint64_t> units_to_decide(const LogInterval& interval, const Cuts& cuts);
 
+// The same for one cut: units that would put the whole interval on one side of it.
+std::optional<uint64_t> units_to_exclude(const LogInterval& interval, double cut);
+
 }  // namespace kvet::verdict

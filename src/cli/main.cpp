@@ -15,6 +15,7 @@ using namespace kvet::cli;
 // commands.h, and a line here.
 constexpr Command commands[] = {
     command<DoctorOptions, run_doctor>("doctor"),
+    command<InternalOptions, run_sampler>("__sampler"),  // hidden: the recorder's child
 };
 
 int run(std::span<const char* const> arguments) {

@@ -1,0 +1,52 @@
+#include "questions/counter_pool.h"
+
+#include <algorithm>
+
+namespace kvet::questions {
+
+size_t span_after(const SpanSet& set, int64_t time) {
+  auto found = std::ranges::upper_bound(set.spans(), time, {}, &Span::to);
+  return static_cast<size_t>(found - set.spans().begin());
+}
+
+DeviceSamples device_samples(const Capture& capture, DeviceId device) {
+  DeviceSamples result;
+  std::vector<double> lengths;
+  for (const Sample& sample : capture.samples) {
+    if (sample.device == device && sample.end_ns > sample.start_ns) {
+      result.samples.push_back(&sample);
+      lengths.push_back(static_cast<double>(sample.end_ns - sample.start_ns));
+    }
+  }
+  if (result.samples.empty()) {
+    const std::string_view status = capture.fact("counters.status");
+    result.reason = status.empty() || status == "ok" ? "the capture holds no counter samples of this device" : std::string{status};
+    result.advice = "record with --counters pm, as a user who may read the counters; `kvet doctor` says what is missing";
+    return result;
+  }
+  result.interval_ns = quantile(lengths, 0.5);
+  // The worst piece decides; a mapping of this very device goes before one of all.
+  bool own = false;
+  for (const ClockMapping& mapping : capture.clock_mappings) {
+    own = own || (mapping.source == ClockSource::counters && mapping.device == device);
+  }
+  bool any = false, verified = true;
+  int64_t residual = 0;
+  for (const ClockMapping& mapping : capture.clock_mappings) {
+    if (mapping.source == ClockSource::counters && (own ? mapping.device == device : !mapping.device)) {
+      any = true;
+      verified = verified && mapping.residual_ns.has_value();
+      residual = std::max(residual, mapping.residual_ns.value_or(0));
+    }
+  }
+  if (!any || !verified) {
+    result.reason = any ? "the alignment of the counters' clock with the executions could not be verified"
+                        : "the counters' clock was not aligned with the executions";
+    result.advice = "record longer, with a load that leaves the device idle now and then: the clocks are matched at the edges of busy times";
+    return result;
+  }
+  result.guard_ns = 3 * residual;
+  return result;
+}
+
+}  // namespace kvet::questions

@@ -1,0 +1,30 @@
+// The parts that quality() puts together.
+#pragma once
+
+#include <vector>
+
+#include "model/capture.h"
+#include "model/finding.h"
+
+namespace kvet::questions {
+
+[[nodiscard]] constexpr bool is_launch(ApiKind kind) {
+  switch (kind) {
+    case ApiKind::launch_kernel:
+    case ApiKind::launch_cooperative:
+    case ApiKind::launch_graph:
+    case ApiKind::launch_host_function: return true;
+    case ApiKind::synchronize_stream:
+    case ApiKind::synchronize_context:
+    case ApiKind::synchronize_event:
+    case ApiKind::synchronize_copy:
+    case ApiKind::copy_async: return false;
+  }
+  return false;
+}
+
+// What joining launches and executions by correlation id tells: quality.executions, quality.graph_nodes,
+// quality.causality.start, quality.causality.end.
+void add_joins(std::vector<Finding>& findings, const Capture& capture);
+
+}  // namespace kvet::questions

@@ -6,7 +6,7 @@
 namespace kvet::verdict {
 namespace {
 
-constexpr size_t kernels_shown = 8;
+constexpr size_t kernels_shown = 6;  // a verdict fits one screen
 constexpr double exploratory_confidence = 0.95;
 
 using LedgerOf = const std::optional<BlockLedger>& (*)(const BlockSummary&);

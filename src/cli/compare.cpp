@@ -1,0 +1,40 @@
+// kvet compare: a verdict from captures that exist already.
+#include "base/terminal.h"
+#include "cli/commands.h"
+#include "cli/verdict_output.h"
+#include "store/reader.h"
+#include "validate/result_files.h"
+#include "verdict/comparison.h"
+
+namespace kvet::cli {
+
+int run_compare(const CompareOptions& options) {
+  std::vector<verdict::Input> inputs;
+  for (const std::string& path : options.baseline) {
+    inputs.push_back({path, verdict::Arm::baseline});
+  }
+  for (const std::string& path : options.candidate) {
+    inputs.push_back({path, verdict::Arm::candidate});
+  }
+  verdict::ComparisonOptions comparison;
+  comparison.decision.claim = options.claim;
+  comparison.decision.isolated_reason = "captures alone do not hold the isolated runs";
+  comparison.frame.kernels = options.kernels;
+  auto verdict = verdict::compare(inputs, comparison,
+                                  [](const verdict::Input& input) { return store::read_capture(input.path); });
+  if (!verdict) {
+    return report_error(verdict.error());
+  }
+  if (!options.output.empty()) {
+    if (auto made = validate::make_folder(options.output); !made) {
+      return report_error(made.error());
+    }
+    if (auto written = validate::write_verdict(options.output, *verdict); !written) {
+      return report_error(written.error());
+    }
+  }
+  show_verdict(*verdict, options.json);
+  return status_of(*verdict, options.accept);
+}
+
+}  // namespace kvet::cli

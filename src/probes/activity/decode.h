@@ -36,6 +36,7 @@ class ActivityDecoder {
   ActivityDecoder(const ActivityDecoder&) = delete;
   ActivityDecoder& operator=(const ActivityDecoder&) = delete;
 
+  // Another table than before means that the process runs another program now (exec): what the first one left is finished.
   void set_table(ProcessId process, Table table);
 
   // One batch. `records` may be longer than header.count (padding at the end of a batch is left out by count).
@@ -45,7 +46,7 @@ class ActivityDecoder {
   void decode_event(ProcessId process, std::span<const std::byte> event);
 
   // The process will send nothing more: what was held back is emitted, and what the library says it sent is held against
-  // what arrived. Idempotent.
+  // what arrived. A process that lives on must be detached from first. Idempotent.
   void finish(ProcessId process);
   void finish_all();
 

@@ -31,6 +31,8 @@ class Table {
   [[nodiscard]] Result<kvet_table> header() const;
 
   [[nodiscard]] bool valid() const { return file_.valid(); }
+  // The same table, opened twice?
+  [[nodiscard]] bool same_as(const Table& other) const;
 
  private:
   FileDescriptor file_;

@@ -23,14 +23,15 @@ int run(std::span<const char* const> arguments) {
   if (!parsed) {
     return kvet::report_error(parsed.error());
   }
+  int status = 0;
   if (const auto* answer = std::get_if<Answer>(&*parsed)) {
     std::fputs(answer->text.c_str(), stdout);
-    return 0;
+  } else {
+    const auto& invocation = std::get<Invocation>(*parsed);
+    status = invocation.command->run(invocation.options);
   }
-  const auto& invocation = std::get<Invocation>(*parsed);
-  const int status = invocation.command->run(invocation.options);
   // What was printed must have arrived: a full disk or a closed pipe is not success.
-  if (std::fflush(stdout) != 0 && status == 0) {
+  if ((std::fflush(stdout) != 0 || std::ferror(stdout) != 0) && status == 0) {
     kvet::print_error("the output could not be written. Free space, or give another place for it");
     return 70;
   }

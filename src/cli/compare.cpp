@@ -20,8 +20,8 @@ int run_compare(const CompareOptions& options) {
   comparison.decision.claim = options.claim;
   comparison.decision.isolated_reason = "captures alone do not hold the isolated runs";
   comparison.frame.kernels = options.kernels;
-  auto verdict = verdict::compare(inputs, comparison,
-                                  [](const verdict::Input& input) { return store::read_capture(input.path); });
+  auto verdict =
+      verdict::compare(inputs, comparison, [](const verdict::Input& input) { return store::read_capture(input.path); });
   if (!verdict) {
     return report_error(verdict.error());
   }

@@ -23,7 +23,8 @@ std::vector<ListedKernel> list_kernels(const Capture& capture) {
     kernel.time_ns += static_cast<double>(execution.end_ns - execution.start_ns);
     kernel.shapes.insert(execution.shape.value);
     // Processes and contexts of one capture are few: 2^16 of each is plenty.
-    kernel.streams.insert(uint64_t{execution.process.value} << 48 | uint64_t{execution.context_id & 0xffffu} << 32 | execution.stream_id);
+    kernel.streams.insert(uint64_t{execution.process.value} << 48 | uint64_t{execution.context_id & 0xffffu} << 32 |
+                          execution.stream_id);
     kernel.devices.insert(execution.device.value);
   }
   std::vector<ListedKernel> kernels;
@@ -33,7 +34,8 @@ std::vector<ListedKernel> list_kernels(const Capture& capture) {
       kernels.push_back(std::move(kernel));
     }
   }
-  std::stable_sort(kernels.begin(), kernels.end(), [](const ListedKernel& a, const ListedKernel& b) { return a.time_ns > b.time_ns; });
+  std::stable_sort(kernels.begin(), kernels.end(),
+                   [](const ListedKernel& a, const ListedKernel& b) { return a.time_ns > b.time_ns; });
   return kernels;
 }
 
@@ -50,8 +52,8 @@ std::unexpected<Error> no_kernels(const Capture& capture) {
   const std::string_view tier = capture.fact("tier");
   const std::string_view status = capture.fact("inject.status");
   if (tier == "host" || tier == "host+counters") {
-    return fail(ErrorKind::bad_input, "holds no kernels, because the " + std::string(tier) + " tier sees launches only", capture.path,
-                "Record with `kvet record -- CMD` to see what ran on the device");
+    return fail(ErrorKind::bad_input, "holds no kernels, because the " + std::string(tier) + " tier sees launches only",
+                capture.path, "Record with `kvet record -- CMD` to see what ran on the device");
   }
   if (!status.empty()) {
     return fail(ErrorKind::bad_input, "holds no kernels: " + std::string(status), capture.path,

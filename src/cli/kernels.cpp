@@ -56,10 +56,12 @@ report::KernelTable table_of(std::map<std::string, Merged> all, std::vector<std:
     row.mean_ns = row.time_ns / static_cast<double>(row.executions);
     row.devices.assign(merged.devices.begin(), merged.devices.end());
     row.pattern = patterns.pattern_for(name);
-    row.code_differs = std::any_of(merged.code.begin(), merged.code.end(), [&](const auto& code) { return code != merged.code.front(); });
+    row.code_differs = std::any_of(merged.code.begin(), merged.code.end(),
+                                   [&](const auto& code) { return code != merged.code.front(); });
     table.rows.push_back(std::move(row));
   }
-  std::stable_sort(table.rows.begin(), table.rows.end(), [](const auto& a, const auto& b) { return a.time_ns > b.time_ns; });
+  std::stable_sort(table.rows.begin(), table.rows.end(),
+                   [](const auto& a, const auto& b) { return a.time_ns > b.time_ns; });
   return table;
 }
 

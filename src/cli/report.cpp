@@ -27,7 +27,8 @@ std::optional<int64_t> time_fact(const Capture& capture, std::string_view key) {
   const std::string_view text = capture.fact(key);
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc{} && !text.empty() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
+  return error == std::errc{} && !text.empty() && end == text.data() + text.size() ? std::optional(value)
+                                                                                   : std::nullopt;
 }
 
 // The part that is to be reported; empty: all of it.
@@ -87,7 +88,8 @@ Result<report::CaptureReport> report_on(const std::string& path, const ReportOpt
   if (*window) {
     capture = questions::within_window(capture, (*window)->first, (*window)->second);
     if (capture.executions.empty() && capture.api_calls.empty()) {
-      return fail(ErrorKind::bad_input, "nothing was launched and nothing ran within the window", path, "Give another --window");
+      return fail(ErrorKind::bad_input, "nothing was launched and nothing ran within the window", path,
+                  "Give another --window");
     }
   }
   std::vector<ListedKernel> kernels = list_kernels(capture);
@@ -101,7 +103,8 @@ Result<report::CaptureReport> report_on(const std::string& path, const ReportOpt
     if (!wanted) {
       return std::unexpected(wanted.error());
     }
-    std::erase_if(kernels, [&](const ListedKernel& kernel) { return !wanted->contains(ShapeId{*kernel.shapes.begin()}); });
+    std::erase_if(kernels,
+                  [&](const ListedKernel& kernel) { return !wanted->contains(ShapeId{*kernel.shapes.begin()}); });
     most = most_matching_kernels;
   }
   std::vector<Finding>* whole = &report.findings;
@@ -112,7 +115,8 @@ Result<report::CaptureReport> report_on(const std::string& path, const ReportOpt
       report.left_out_percent += share;
       continue;
     }
-    report.kernels.push_back({kernel.name, kernel.executions, kernel.time_ns, share, ask(capture, kernel_set_of(capture, kernel), whole)});
+    report.kernels.push_back(
+        {kernel.name, kernel.executions, kernel.time_ns, share, ask(capture, kernel_set_of(capture, kernel), whole)});
     whole = nullptr;
   }
   if (kernels.empty()) {

@@ -1,4 +1,6 @@
-// Holds our own declarations against NVIDIA's headers. Built only where CMake finds cupti.h; it has no code of its own.
+// Holds our own declarations of the driver and of CUPTI's activity and callback interfaces against NVIDIA's headers, where
+// the machine has them. It has no code of its own.
+#if __has_include(<cupti.h>) && __has_include(<cuda.h>)
 #include <cupti.h>
 
 #include <cstddef>
@@ -359,3 +361,5 @@ SAME_FUNCTION(kvet_cupti_subscribe, cuptiSubscribe);
 SAME_FUNCTION(kvet_cupti_unsubscribe, cuptiUnsubscribe);
 SAME_FUNCTION(kvet_cupti_enable_callback, cuptiEnableCallback);
 SAME_FUNCTION(kvet_cupti_get_last_error, cuptiGetLastError);
+
+#endif

@@ -6,20 +6,13 @@
 #include <cstdlib>
 #include <fstream>
 #include <map>
-#include <sstream>
 
 #include "store/schema.h"
+#include "store/test_support.h"
 #include "store/views.h"
 
 namespace kvet::store {
 namespace {
-
-std::string slurp(const std::string& path) {
-  std::ifstream file{path};
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 const std::string docs = KVET_SOURCE_DIR "/docs/";
 
@@ -69,7 +62,7 @@ std::string queries_section() {
   for (auto [name, title] : {std::pair{"occupancy", "Occupancy: solo time and co-run time"}, std::pair{"dram", "DRAM: throughput while the kernel runs"},
                              std::pair{"off_cpu", "Dispatch: off-CPU time of the launching threads, by reason"},
                              std::pair{"starvation", "Dispatch: stream starvation"}, std::pair{"nccl", "NCCL: arrival wait and straggler"}}) {
-    text += fmt::format("{}### {}\n\n`docs/queries/{}.sql`\n\n```sql\n{}```\n", text.empty() ? "" : "\n", title, name, slurp(docs + "queries/" + name + ".sql"));
+    text += fmt::format("{}### {}\n\n`docs/queries/{}.sql`\n\n```sql\n{}```\n", text.empty() ? "" : "\n", title, name, read_bytes(docs + "queries/" + name + ".sql"));
   }
   return text;
 }
@@ -94,19 +87,19 @@ std::string expected_document(const std::string& document) {
 }
 
 TEST(CaptureFormat, DocumentSaysWhatTheCodeDoes) {
-  const std::string document = slurp(docs + "capture-format.md");
+  const std::string document = read_bytes(docs + "capture-format.md");
   ASSERT_FALSE(document.empty());
   const std::string expected = expected_document(document);
   if (std::getenv("KVET_WRITE_DOCS") != nullptr) {
     std::ofstream{docs + "queries/views.sql"} << views_file();
     std::ofstream{docs + "capture-format.md"} << expected;
   }
-  EXPECT_EQ(slurp(docs + "queries/views.sql"), views_file());
-  EXPECT_EQ(slurp(docs + "capture-format.md"), expected);
+  EXPECT_EQ(read_bytes(docs + "queries/views.sql"), views_file());
+  EXPECT_EQ(read_bytes(docs + "capture-format.md"), expected);
 }
 
 TEST(CaptureFormat, DocumentNamesThisVersion) {
-  const std::string document = slurp(docs + "capture-format.md");
+  const std::string document = read_bytes(docs + "capture-format.md");
   EXPECT_NE(document.find(fmt::format("| `user_version` (offset 60) | {}.", format_version)), std::string::npos);
   EXPECT_NE(document.find(fmt::format("0x{:x}", application_id)), std::string::npos);
 }

@@ -1,22 +1,13 @@
 // The documented queries of docs/queries/, run by SQLite alone on a small capture whose answers were worked out by hand.
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <sstream>
-
 #include "store/reader.h"
 #include "store/sqlite.h"
+#include "store/test_support.h"
 #include "store/writer.h"
 
 namespace kvet::store {
 namespace {
-
-std::string slurp(const std::string& path) {
-  std::ifstream file{path};
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 using Rows = std::vector<std::string>;
 
@@ -58,8 +49,7 @@ class Queries : public testing::Test {
   static constexpr int64_t activity_offset = 1000, counters_offset = 900;
 
   void SetUp() override {
-    path_ = testing::TempDir() + "queries.kvet";
-    std::remove(path_.c_str());
+    path_ = fresh_path("queries.kvet");
     auto writer = CaptureWriter::create(path_);
     ASSERT_TRUE(writer) << writer.error().message();
     sink_ = std::move(*writer);
@@ -69,10 +59,10 @@ class Queries : public testing::Test {
     auto database = open_database(path_, SQLITE_OPEN_READONLY, path_, ErrorKind::internal);
     ASSERT_TRUE(database);
     database_ = std::move(*database);
-    run(database_.get(), slurp(KVET_SOURCE_DIR "/docs/queries/views.sql"), "");
+    run(database_.get(), read_bytes(KVET_SOURCE_DIR "/docs/queries/views.sql"), "");
   }
 
-  Rows query(const std::string& name, const char* kernel = "%") { return run(database_.get(), slurp(KVET_SOURCE_DIR "/docs/queries/" + name + ".sql"), kernel); }
+  Rows query(const std::string& name, const char* kernel = "%") { return run(database_.get(), read_bytes(KVET_SOURCE_DIR "/docs/queries/" + name + ".sql"), kernel); }
 
   // Times here are CLOCK_MONOTONIC; the file gets the raw ones. The second piece of the activity clock begins at raw 4000.
   static int64_t raw_activity(int64_t time) { return time - activity_offset - (time >= 5000 ? 7 : 0); }

@@ -373,15 +373,28 @@ Result<Capture> read_capture(const std::string& path) {
     return std::unexpected(header.error());
   }
   // Without a log beside it nobody is writing: `immutable` needs no lock and no file in that folder, so read-only folders
-  // and media work.
+  // and media work. With one, SQLite needs its shared index (-shm) there, or must roll a journal back.
   const bool alone = header->wal_bytes == 0 && ::access((path + "-journal").c_str(), F_OK) != 0;
   auto database = alone ? open_database(uri(path, "?immutable=1"), SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, path, ErrorKind::bad_input)
                         : open_database(path, SQLITE_OPEN_READWRITE, path, ErrorKind::bad_input);
   if (!database) {
     return std::unexpected(database.error());
   }
+  // Reading must not fold the log into the file: what a killed recorder left stays as it is.
+  sqlite3_db_config(database->get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   if (auto safe = distrust(database->get(), path); !safe) {
     return std::unexpected(safe.error());
+  }
+  if (!alone) {
+    // The first read shows whether the log can be used.
+    if (auto probe = execute(database->get(), "SELECT 1 FROM sqlite_schema LIMIT 1", path, ErrorKind::bad_input); !probe) {
+      const int code = sqlite3_errcode(database->get());
+      if (code == SQLITE_CANTOPEN || code == SQLITE_READONLY) {
+        return fail(ErrorKind::bad_input, "the capture has a log beside it, and reading that needs a folder that may be written", path,
+                    "copy the file together with its -wal (or -journal) to such a folder");
+      }
+      return std::unexpected(probe.error());
+    }
   }
   return Reader{path, std::move(*database), *header}.read();
 }

@@ -1,0 +1,85 @@
+#include "clocks/aligning_sink.h"
+
+#include <fmt/core.h>
+
+namespace kvet::clocks {
+namespace {
+
+// Ids are dense, but come from decoders of hostile input: a gap of this many would be a fault.
+constexpr uint32_t id_limit = 10'000'000;
+
+template <class Row>
+void keep(std::vector<Row>& rows, uint32_t id, const Row& row) {
+  if (id >= id_limit) {
+    return;
+  }
+  if (rows.size() <= id) {
+    rows.resize(id + 1);
+  }
+  rows[id] = row;
+}
+
+}  // namespace
+
+void AligningSink::on(const Device& event) {
+  keep(devices_, event.id.value, event);
+  next_.on(event);
+}
+
+void AligningSink::on(const KernelShape& event) {
+  keep(shapes_, event.id.value, event);
+  next_.on(event);
+}
+
+void AligningSink::on(const ClockMapping& event) {
+  if (event.source == ClockSource::counters && event.device) {
+    AlignmentOptions options = options_;
+    options.coarse_offset_ns = event.offset_ns;
+    alignments_.try_emplace(event.device->value, *event.device, options);
+  }
+  next_.on(event);
+}
+
+void AligningSink::on(const Sample& event) {
+  auto found = alignments_.find(event.device.value);
+  if (found != alignments_.end() && event.device.value < devices_.size()) {
+    found->second.add(measured_load(event, devices_[event.device.value].multiprocessors));
+  }
+  next_.on(event);
+}
+
+void AligningSink::on(const Execution& event) {
+  auto found = alignments_.find(event.device.value);
+  if (found != alignments_.end() && event.device.value < devices_.size() && event.shape.value < shapes_.size()) {
+    found->second.add(expected_load(event, shapes_[event.shape.value], devices_[event.device.value]));
+  }
+  next_.on(event);
+}
+
+void AligningSink::align() {
+  std::string said;
+  for (const auto& [id, alignment] : alignments_) {
+    if (!alignment.has_samples()) {
+      continue;
+    }
+    const std::string device = alignments_.size() > 1 ? fmt::format("GPU {}: ", id) : "";
+    said += said.empty() ? "" : "; ";
+    if (auto aligned = alignment.align()) {
+      for (const ClockMapping& mapping : aligned->mappings) {
+        next_.on(mapping);
+      }
+      said +=
+          fmt::format("{}ok: {}, median residual {:.1f} µs, drift {:.2f} µs/s", device,
+                      aligned->edges > 0 ? fmt::format("{} edges", aligned->edges) : std::string("by launched warps"),
+                      static_cast<double>(aligned->residual_ns) / 1e3, aligned->drift_ns_per_s / 1e3);
+    } else {
+      said += fmt::format("{}not aligned: {}; samples may sit up to {:.0f} ms beside the executions", device,
+                          aligned.error().message(), static_cast<double>(options_.search_ns) / 1e6);
+    }
+  }
+  if (!said.empty()) {
+    next_.on(Meta{"counters.alignment", said});
+  }
+}
+
+}  // namespace kvet::clocks

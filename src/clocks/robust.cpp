@@ -1,0 +1,33 @@
+#include "clocks/robust.h"
+
+namespace kvet::clocks {
+
+Line robust_line(const std::vector<Point>& points, size_t most) {
+  const size_t step = (points.size() + most - 1) / most;
+  std::vector<Point> kept;
+  for (size_t i = 0; i < points.size(); i += step) {
+    kept.push_back(points[i]);
+  }
+  std::vector<double> slopes;
+  for (size_t i = 0; i < kept.size(); ++i) {
+    for (size_t j = i + 1; j < kept.size(); ++j) {
+      if (kept[i].x != kept[j].x) {
+        slopes.push_back((kept[j].y - kept[i].y) / (kept[j].x - kept[i].x));
+      }
+    }
+  }
+  Line line;
+  line.slope = slopes.empty() ? 0 : median(slopes);
+  std::vector<double> xs, rests;
+  for (const Point& point : points) {
+    xs.push_back(point.x);
+  }
+  line.x = median(xs);
+  for (const Point& point : points) {
+    rests.push_back(point.y - line.slope * (point.x - line.x));
+  }
+  line.y = median(rests);
+  return line;
+}
+
+}  // namespace kvet::clocks

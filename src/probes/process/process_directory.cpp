@@ -34,6 +34,12 @@ ProcessId ProcessDirectory::begin(const Seen& seen) {
   process.namespace_pid = seen.namespace_pid;
   process.name = sink_.intern(seen.name);
   process.command_line = sink_.intern(seen.command_line);
+  if (seen.command_line.empty()) {
+    // A forked child is its parent's copy until it execs.
+    if (const Process* parent = alive(seen.parent_pid); parent != nullptr) {
+      process.command_line = parent->command_line;
+    }
+  }
   process.start_ns = seen.start_ns;
   processes_.push_back(process);
   by_pid_[seen.pid].push_back(process.id);

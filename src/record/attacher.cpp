@@ -1,0 +1,181 @@
+#include "record/attacher.h"
+
+#include <time.h>
+
+#include <algorithm>
+
+namespace kvet::record {
+
+namespace {
+
+// An injected library makes its table within microseconds of being mapped, and then waits up to 200 ms for the probe. A
+// library that is mapped and never started is looked at rarely.
+constexpr int64_t soon_ns = 500'000'000;
+constexpr int64_t rarely_ns = 200'000'000;
+
+int64_t now_ns() {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return time.tv_sec * int64_t{1'000'000'000} + time.tv_nsec;
+}
+
+std::span<const probes::ProbedFunction> functions_of(const probes::UprobeProgram* program) {
+  return program == nullptr ? std::span<const probes::ProbedFunction>{} : program->functions;
+}
+
+}  // namespace
+
+Attacher::Attacher(const Programs& programs, AttachEvents events)
+    : programs_(programs), events_(std::move(events)), index_(functions_of(programs.cuda), functions_of(programs.nccl)) {}
+
+void Attacher::on_mapping(int pid, const Mapping& mapping) {
+  FileDescriptor file = open_mapping(pid, mapping);
+  if (file.valid()) {
+    const auto library = index_.identify(std::move(file), mapping.path);
+    if (library->kind != LibraryKind::other) {
+      attach(pid, library);
+    }
+  }
+}
+
+void Attacher::scan(int pid) {
+  for (const Mapping& mapping : executable_mappings_of(pid)) {
+    on_mapping(pid, mapping);
+  }
+}
+
+void Attacher::attach(int pid, const std::shared_ptr<const Library>& library) {
+  Process& process = processes_[pid];
+  const bool known = std::ranges::any_of(
+      process.libraries, [&](const std::shared_ptr<const Library>& other) { return other->same_file(*library); });
+  if (library->kind == LibraryKind::inject) {
+    if (programs_.activity != nullptr) {
+      waiting_.push_back({pid, library, now_ns(), 0});
+      retry_tables();
+    }
+    return;
+  }
+  if (known) {
+    return;
+  }
+  process.libraries.push_back(library);
+  const probes::UprobeProgram* program = library->kind == LibraryKind::cuda ? programs_.cuda : programs_.nccl;
+  if (program == nullptr || library->functions.empty()) {
+    return;
+  }
+  Attachment attachment = attach_uprobes(*program, *library, pid);
+  if (attachment.failure) {
+    events_.failed(*library, *attachment.failure);
+  }
+  if (!attachment.links.empty()) {
+    std::ranges::move(attachment.links, std::back_inserter(process.links));
+    events_.attached(pid, *library);
+  }
+}
+
+bool Attacher::open_table(const WaitingTable& waiting) {
+  auto table = probes::Table::open(waiting.pid);
+  if (!table) {
+    return false;
+  }
+  // The table first: once the library sees the probe it may run to its end, and its names with it.
+  events_.table(waiting.pid, std::move(*table));
+  Process& process = processes_[waiting.pid];
+  const bool attached = std::ranges::any_of(process.libraries, [&](const std::shared_ptr<const Library>& other) {
+    return other->same_file(*waiting.library);
+  });
+  if (attached) {
+    return true;  // the program was replaced by exec: the kernel carries the probe over to the new mapping
+  }
+  auto attachment = programs_.activity->attach(waiting.library->reachable_path(), waiting.pid);
+  if (!attachment) {
+    events_.failed(*waiting.library, attachment.error());
+    return true;
+  }
+  process.libraries.push_back(waiting.library);
+  process.activity.push_back(*attachment);
+  events_.attached(waiting.pid, *waiting.library);
+  return true;
+}
+
+bool Attacher::retry_tables() {
+  const int64_t now = now_ns();
+  bool soon = false;
+  std::erase_if(waiting_, [&](WaitingTable& waiting) {
+    if (waiting.next_ns <= now) {
+      if (open_table(waiting)) {
+        return true;
+      }
+      waiting.next_ns = now - waiting.since_ns > soon_ns ? now + rarely_ns : 0;
+    }
+    soon |= now - waiting.since_ns <= soon_ns;
+    return false;
+  });
+  return soon;
+}
+
+void Attacher::on_fork(int parent, int child, bool shares_memory) {
+  const auto found = processes_.find(parent);
+  // A child in its parent's memory (vfork) will exec or exit: nothing to attach to.
+  if (found == processes_.end() || shares_memory) {
+    processes_.try_emplace(child);
+    return;
+  }
+  // What the parent has mapped, the child has: no need to look, and no time, since it may launch at once. The injected
+  // library is left out: it is dead in a forked child, and CUDA with it, if it was alive in the parent.
+  const auto libraries = found->second.libraries;
+  processes_.try_emplace(child);
+  for (const auto& library : libraries) {
+    if (library->kind != LibraryKind::inject) {
+      attach(child, library);
+    }
+  }
+}
+
+void Attacher::on_exec(int pid, int calling_thread) {
+  // Links follow a process through exec, and the kernel puts the breakpoints into what the new program maps. When another
+  // than the first thread called it, that thread became the first one, and links of the old one are dead.
+  if (calling_thread != pid) {
+    if (const auto found = processes_.find(pid); found != processes_.end()) {
+      let_go(found->second);
+      found->second = Process{};
+    }
+  }
+  std::erase_if(waiting_, [&](const WaitingTable& waiting) { return waiting.pid == pid; });
+  scan(pid);
+}
+
+void Attacher::on_exit(int pid) {
+  if (const auto found = processes_.find(pid); found != processes_.end()) {
+    let_go(found->second);
+    processes_.erase(found);
+  }
+  std::erase_if(waiting_, [&](const WaitingTable& waiting) { return waiting.pid == pid; });
+}
+
+void Attacher::let_go(Process& process) {
+  closer_.close(std::move(process.links));
+  process.links.clear();
+  for (const int attachment : process.activity) {
+    programs_.activity->detach(attachment);
+  }
+  process.activity.clear();
+}
+
+bool Attacher::uses_cuda(int pid) const {
+  const auto found = processes_.find(pid);
+  return found != processes_.end() &&
+         std::ranges::any_of(found->second.libraries, [](const std::shared_ptr<const Library>& library) {
+           return library->kind != LibraryKind::nccl;
+         });
+}
+
+std::vector<int> Attacher::processes() const {
+  std::vector<int> all;
+  for (const auto& [pid, process] : processes_) {
+    all.push_back(pid);
+  }
+  return all;
+}
+
+}  // namespace kvet::record

@@ -1,0 +1,74 @@
+// Which probes sit on which libraries in which processes: attaches when a process maps a library of interest, once per
+// process and library, and lets go when the process has ended. Used by one thread (see watcher.h).
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "probes/activity/probe.h"
+#include "probes/activity/table.h"
+#include "probes/kernel/probed_function.h"
+#include "record/library.h"
+#include "record/link_closer.h"
+#include "record/mappings.h"
+#include "record/uprobe_link.h"
+
+namespace kvet::record {
+
+// What happened, for the thread that writes the capture.
+struct AttachEvents {
+  std::function<void(int pid, const Library&)> attached;
+  std::function<void(int pid, probes::Table)> table;
+  std::function<void(const Library&, const Error&)> failed;
+};
+
+class Attacher {
+ public:
+  struct Programs {
+    const probes::UprobeProgram* cuda = nullptr;  // nullptr: not wanted, or did not load
+    const probes::UprobeProgram* nccl = nullptr;
+    probes::ActivityProbe* activity = nullptr;
+  };
+  Attacher(const Programs& programs, AttachEvents events);
+
+  void on_mapping(int pid, const Mapping& mapping);
+  void scan(int pid);  // everything that it has mapped now
+  void on_fork(int parent, int child, bool shares_memory);
+  void on_exec(int pid, int calling_thread);
+  void on_exit(int pid);
+  [[nodiscard]] bool uses_cuda(int pid) const;
+  [[nodiscard]] std::vector<int> processes() const;
+
+  // Processes whose injected library has not made its table yet: tries again. True while there are some that are young
+  // enough for it to be soon.
+  bool retry_tables();
+
+ private:
+  struct Process {
+    std::vector<std::shared_ptr<const Library>> libraries;
+    UprobeLinks links;
+    std::vector<int> activity;  // attachments of the activity probe
+  };
+  struct WaitingTable {
+    int pid = 0;
+    std::shared_ptr<const Library> library;
+    int64_t since_ns = 0, next_ns = 0;
+  };
+
+  void attach(int pid, const std::shared_ptr<const Library>& library);
+  bool open_table(const WaitingTable& waiting);
+  void let_go(Process& process);
+
+  Programs programs_;
+  AttachEvents events_;
+  LibraryIndex index_;
+  std::unordered_map<int, Process> processes_;
+  std::vector<WaitingTable> waiting_;
+  LinkCloser closer_;
+};
+
+}  // namespace kvet::record

@@ -1,0 +1,42 @@
+// kvet record: from a command or a running process to a capture file.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "record/tier.h"
+
+namespace kvet::record {
+
+enum class Counters : uint8_t { pm, gpm, off };
+
+struct RecordOptions {
+  std::string output;
+  std::optional<int32_t> pid;        // exactly one of pid and command
+  std::vector<std::string> command;
+  std::optional<int64_t> duration_ns;
+  int64_t delay_ns = 0;
+  Counters counters = Counters::pm;
+  std::optional<int64_t> interval_ns;  // of the counters; empty: the sampler's default
+  TierChoice tier = TierChoice::automatic;
+  bool discard = false;                // the injected library throws its records away
+  std::vector<std::pair<std::string, std::string>> meta;
+  std::string kvet_version;
+  std::string inject_library;          // path of libkvet_inject.so; empty: beside this program
+  std::string sampler_program = "/proc/self/exe";
+};
+
+struct RecordOutcome {
+  int exit_code = 0;  // the command's, as a shell sees it; 0 where there is none or it was left to run
+  std::string summary;  // one line
+};
+
+// Errors leave no file behind, except where the file itself could not be finished. Messages for the person go to stderr.
+// Called once per process: it handles signals, and it leaves breakpoints in nobody.
+[[nodiscard]] Result<RecordOutcome> record(const RecordOptions& options);
+
+}  // namespace kvet::record

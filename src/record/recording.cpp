@@ -1,0 +1,195 @@
+// The passes of a recording up to the target's start.
+#include "record/recording.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+
+#include "base/terminal.h"
+#include "record/process_facts.h"
+
+namespace kvet::record {
+
+Recording::Recording(const RecordOptions& options) : options_(options) {}
+
+Recording::~Recording() = default;
+
+Result<void> Recording::find_target() {
+  if (options_.pid) {
+    const int pid = *options_.pid;
+    const auto group = thread_group(pid);
+    const std::string subject = "process " + std::to_string(pid);
+    if (!group) {
+      return fail(ErrorKind::unavailable, "there is no such process", subject, "check the id: `ps -p " +
+                  std::to_string(pid) + "`");
+    }
+    if (*group != pid) {
+      return fail(ErrorKind::unavailable, "is a thread, not a process", subject,
+                  "give its process: --pid " + std::to_string(*group));
+    }
+    joined_.reset(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+    if (!joined_.valid()) {
+      return fail(ErrorKind::unavailable, std::string("cannot be followed: ") + std::strerror(errno), subject);
+    }
+    return {};
+  }
+  user_ = invoking_user();
+  environment_ = user_ ? environment_of(*user_) : own_environment();
+  auto program = find_command(options_.command.front(), environment_);
+  if (!program) {
+    return std::unexpected(program.error());
+  }
+  program_ = std::move(*program);
+  return {};
+}
+
+Result<void> Recording::choose_tier() {
+  Means means{.has_command = !options_.pid, .no_bpf = {}, .no_injection = {}};
+  if (options_.tier != TierChoice::unprivileged) {
+    auto kernel = KernelSources::load(sink_, processes_);
+    if (kernel) {
+      kernel_ = std::move(*kernel);
+    } else {
+      means.no_bpf = kernel.error().message();
+    }
+  }
+  if (!options_.pid) {
+    means.no_injection = injection_taken(environment_);
+    if (auto library = find_inject_library(options_.inject_library); library) {
+      inject_library_ = *library;
+    } else if (!means.no_injection) {
+      means.no_injection = library.error().message();
+    }
+  }
+  auto plan = plan_tier(options_.tier, means);
+  if (!plan) {
+    return std::unexpected(plan.error());
+  }
+  plan_ = *plan;
+  if (!plan_.bpf) {
+    kernel_.reset();
+  }
+  if (plan_.inject) {
+    activity_ = std::make_unique<probes::ActivityDecoder>(
+        sink_, devices_,
+        probes::ActivityDecoder::Callbacks{
+            .translate_thread = [this](ProcessId process, int32_t thread) { return threads_.translate(process, thread); },
+            .open_table = {}});
+  }
+  if (kernel_) {
+    kernel_->load_programs(activity_.get());
+    if (plan_.inject && !kernel_->has_activity()) {
+      return fail(ErrorKind::unavailable, kernel_->dropped().back().second, "the device tier",
+                  "--tier host and --tier unprivileged do without it");
+    }
+    for (const auto& [source, why] : kernel_->dropped()) {
+      print_warning("no recording of " + source + ": " + why);
+    }
+  } else if (plan_.inject) {
+    auto ring = probes::MemoryRing::create();
+    if (!ring) {
+      return std::unexpected(ring.error());
+    }
+    memory_.emplace(std::move(*ring));
+  }
+  if (!plan_.reason.empty() && options_.tier == TierChoice::automatic) {
+    print_note("tier " + plan_.base + ": " + plan_.reason);
+  }
+  return {};
+}
+
+Result<void> Recording::open_file() {
+  auto writer = store::CaptureWriter::create(options_.output);
+  if (!writer) {
+    return std::unexpected(writer.error());
+  }
+  writer_ = std::move(*writer);
+  file_made_ = true;
+  sink_.connect(*writer_);
+  if (user_ && lchown(options_.output.c_str(), user_->user, user_->group) != 0) {
+    print_warning("the capture " + options_.output + " stays root's: " + std::strerror(errno));
+  }
+  return {};
+}
+
+Result<void> Recording::start_counters() {
+  probes::SamplerOptions sampler;
+  switch (options_.counters) {
+    case Counters::pm: sampler.mode = probes::CounterMode::performance_monitor; break;
+    case Counters::gpm: sampler.mode = probes::CounterMode::gpm; break;
+    case Counters::off: sampler.mode = probes::CounterMode::off; break;
+  }
+  sampler.interval_ns = options_.interval_ns.value_or(sampler.interval_ns);
+  sampler.program = options_.sampler_program;
+  auto client = probes::SamplerClient::start(sampler, devices_);
+  if (!client) {
+    return std::unexpected(client.error());
+  }
+  sampler_ = std::move(*client);
+  if (options_.counters == Counters::off) {
+    return {};
+  }
+  // Finding the GPU, configuring and starting takes about a second; the limit is for a driver that hangs.
+  constexpr auto patience = std::chrono::seconds(10);
+  const bool ready = sampler_->wait_ready(sink_, patience);
+  if (!ready && options_.tier == TierChoice::full) {
+    return fail(ErrorKind::unavailable, sampler_->status(), "the full tier",
+                "--tier device does without counters; `kvet doctor` says what they need");
+  }
+  return {};
+}
+
+Result<void> Recording::start_target() {
+  signals_.emplace();
+  start_facts();
+  if (options_.pid) {
+    if (auto started = kernel_->start(process_tree(*options_.pid)); !started) {
+      return started;
+    }
+    window_from_ns_ = monotonic_ns() + options_.delay_ns;
+    sink_.set_from(window_from_ns_);
+    return {};
+  }
+  Target::Start start{.command = options_.command,
+                      .program = program_,
+                      .environment = environment_,
+                      .user = user_,
+                      .inherited = {},
+                      .blocked_signals = signals_->blocked_before()};
+  if (plan_.inject) {
+    InjectionSettings settings{.library = inject_library_, .wait_for_probe = plan_.bpf, .discard = options_.discard};
+    if (memory_) {
+      settings.memory_descriptor = memory_->descriptor();
+      settings.memory_path = memory_->path();
+      start.inherited.push_back(memory_->descriptor());
+    }
+    inject(start.environment, settings);
+  }
+  auto target = Target::prepare(start);
+  if (!target) {
+    return std::unexpected(target.error());
+  }
+  target_.emplace(std::move(*target));
+  if (kernel_) {
+    if (auto started = kernel_->start({target_->pid()}); !started) {
+      return started;
+    }
+  }
+  window_from_ns_ = monotonic_ns() + options_.delay_ns;
+  sink_.set_from(window_from_ns_);
+  return target_->run();
+}
+
+void Recording::remove_file() {
+  if (std::exchange(file_made_, false)) {
+    writer_.reset();
+    for (const char* suffix : {"", "-wal", "-shm"}) {
+      unlink((options_.output + suffix).c_str());
+    }
+  }
+}
+
+}  // namespace kvet::record

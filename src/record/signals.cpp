@@ -1,0 +1,28 @@
+#include "record/signals.h"
+
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+namespace kvet::record {
+
+Signals::Signals() {
+  sigset_t ours;
+  sigemptyset(&ours);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) {
+    sigaddset(&ours, number);
+  }
+  pthread_sigmask(SIG_BLOCK, &ours, &before_);
+  file_.reset(signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+Signals::~Signals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+std::optional<int> Signals::next() {
+  signalfd_siginfo information;
+  if (read(file_.get(), &information, sizeof information) != sizeof information) {
+    return std::nullopt;
+  }
+  return static_cast<int>(information.ssi_signo);
+}
+
+}  // namespace kvet::record

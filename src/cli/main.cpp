@@ -14,7 +14,11 @@ using namespace kvet::cli;
 // In the order of the help. A new subcommand: its struct in options.h, its options in arguments.cpp, its function in
 // commands.h, and a line here.
 constexpr Command commands[] = {
+    command<RecordOptions, run_record>("record"),
     command<DoctorOptions, run_doctor>("doctor"),
+    command<KernelsOptions, run_kernels>("kernels"),
+    command<ReportOptions, run_report>("report"),
+    command<CompareOptions, run_compare>("compare"),
     command<InternalOptions, run_sampler>("__sampler"),  // hidden: the recorder's child
 };
 

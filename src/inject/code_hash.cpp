@@ -112,48 +112,147 @@ void CodeHashes::add(const char* name, size_t length, uint32_t registers, uint64
   put(key_of(name, length, registers), code_hash);
 }
 
-void CodeHashes::add_image(const void* image, size_t size) {
-  if (image == nullptr || size > image_limit || size < sizeof(Elf64_Ehdr)) {
-    return;
-  }
-  const unsigned char* bytes = static_cast<const unsigned char*>(image);
-  Elf64_Ehdr header;
-  memcpy(&header, bytes, sizeof(header));
-  if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
-      header.e_shentsize != sizeof(Elf64_Shdr) || header.e_shoff > size ||
-      uint64_t{header.e_shnum} * sizeof(Elf64_Shdr) > size - header.e_shoff || header.e_shstrndx >= header.e_shnum) {
-    return;
-  }
-  const auto section_at = [&](uint32_t number) {
-    Elf64_Shdr section;
-    memcpy(&section, bytes + header.e_shoff + uint64_t{number} * sizeof(section), sizeof(section));
-    return section;
-  };
-  const auto inside = [&](const Elf64_Shdr& section) {
-    return section.sh_offset <= size && section.sh_size <= size - section.sh_offset;
-  };
-  const Elf64_Shdr names = section_at(header.e_shstrndx);
-  if (!inside(names)) {
-    return;
-  }
-  constexpr char prefix[] = ".text.";
-  constexpr size_t prefix_length = sizeof(prefix) - 1;
-  for (uint32_t number = 0; number < header.e_shnum; ++number) {
-    const Elf64_Shdr section = section_at(number);
-    if (section.sh_type != SHT_PROGBITS || section.sh_name >= names.sh_size || !inside(section)) {
-      continue;
+// A module image, checked as it is read: it is the target's, and everything in it may be wrong.
+class Image {
+ public:
+  bool open(const void* image, size_t size) {
+    bytes_ = static_cast<const unsigned char*>(image);
+    size_ = size;
+    if (image == nullptr || size < sizeof(header_)) {
+      return false;
     }
-    const char* name = reinterpret_cast<const char*>(bytes) + names.sh_offset + section.sh_name;
-    const size_t length = strnlen(name, names.sh_size - section.sh_name);
-    if (length == names.sh_size - section.sh_name || length <= prefix_length ||
-        memcmp(name, prefix, prefix_length) != 0) {
-      continue;
+    memcpy(&header_, bytes_, sizeof(header_));
+    if (memcmp(header_.e_ident, ELFMAG, SELFMAG) != 0 || header_.e_ident[EI_CLASS] != ELFCLASS64 ||
+        header_.e_shentsize != sizeof(Elf64_Shdr) || header_.e_shoff > size ||
+        uint64_t{header_.e_shnum} * sizeof(Elf64_Shdr) > size - header_.e_shoff ||
+        header_.e_shstrndx >= header_.e_shnum) {
+      return false;
     }
-    uint64_t code = hash_bytes(bytes + section.sh_offset, section.sh_size, 0);
-    code = code <= ambiguous ? code + 2 : code;
-    // NVIDIA's linker keeps a function's register count in the upper byte of its section's sh_info.
-    add(name + prefix_length, length - prefix_length, section.sh_info >> 24, code);
+    names_ = section(header_.e_shstrndx);
+    return inside(names_);
   }
+  uint32_t sections() const { return header_.e_shnum; }
+  Elf64_Shdr section(uint32_t number) const {
+    Elf64_Shdr found;
+    memcpy(&found, bytes_ + header_.e_shoff + uint64_t{number} * sizeof(found), sizeof(found));
+    return found;
+  }
+  bool inside(const Elf64_Shdr& section) const {
+    return section.sh_type != SHT_NOBITS && section.sh_offset <= size_ && section.sh_size <= size_ - section.sh_offset;
+  }
+  const unsigned char* content(const Elf64_Shdr& section) const { return bytes_ + section.sh_offset; }
+  // The section's name, 0 bytes long where it has none that is terminated.
+  const char* name(const Elf64_Shdr& section, size_t* length) const {
+    *length = 0;
+    if (section.sh_name >= names_.sh_size) {
+      return nullptr;
+    }
+    const char* text = reinterpret_cast<const char*>(content(names_)) + section.sh_name;
+    const size_t room = names_.sh_size - section.sh_name;
+    const size_t found = strnlen(text, room);
+    *length = found == room ? 0 : found;
+    return text;
+  }
+
+ private:
+  const unsigned char* bytes_ = nullptr;
+  size_t size_ = 0;
+  Elf64_Ehdr header_{};
+  Elf64_Shdr names_{};
+};
+
+namespace {
+
+constexpr char code_prefix[] = ".text.";
+constexpr size_t prefix_length = sizeof(code_prefix) - 1;
+
+bool is_code(const Image& image, const Elf64_Shdr& section, const char** name, size_t* length) {
+  if (section.sh_type != SHT_PROGBITS || !image.inside(section)) {
+    return false;
+  }
+  const char* text = image.name(section, length);
+  if (*length <= prefix_length || memcmp(text, code_prefix, prefix_length) != 0) {
+    return false;
+  }
+  *name = text + prefix_length;
+  *length -= prefix_length;
+  return true;
+}
+
+uint64_t hash_code(const Image& image, const Elf64_Shdr& section) {
+  const uint64_t code = hash_bytes(image.content(section), section.sh_size, 0);
+  return code <= ambiguous ? code + 2 : code;
+}
+
+// The attribute of the section ".nv.info" that gives a function's register count: a record of format 4 (a 16-bit size
+// follows), attribute 0x2f, then the function's number in the symbol table and the count, as `cuobjdump -elf` shows them.
+constexpr unsigned char format_sized = 4;
+constexpr unsigned char attribute_register_count = 0x2f;
+
+}  // namespace
+
+void CodeHashes::add_image(const void* bytes, size_t size) {
+  Image image;
+  if (size > image_limit || !image.open(bytes, size)) {
+    return;
+  }
+  Elf64_Shdr info{};
+  Elf64_Shdr symbols{};
+  for (uint32_t number = 0; number < image.sections(); ++number) {
+    const Elf64_Shdr section = image.section(number);
+    size_t length = 0;
+    const char* name = image.name(section, &length);
+    if (section.sh_type == SHT_SYMTAB && image.inside(section)) {
+      symbols = section;
+    } else if (length == 8 && memcmp(name, ".nv.info", 8) == 0 && image.inside(section)) {
+      info = section;
+    }
+  }
+  if (info.sh_size > 0 && symbols.sh_size > 0 && add_by_information(image, info, symbols)) {
+    return;
+  }
+  // No such information: up to CUDA 12 the register count is also in the upper byte of sh_info.
+  for (uint32_t number = 0; number < image.sections(); ++number) {
+    const Elf64_Shdr section = image.section(number);
+    const char* name = nullptr;
+    size_t length = 0;
+    if (is_code(image, section, &name, &length)) {
+      add(name, length, section.sh_info >> 24, hash_code(image, section));
+    }
+  }
+}
+
+bool CodeHashes::add_by_information(const Image& image, const Elf64_Shdr& info, const Elf64_Shdr& symbols) {
+  bool any = false;
+  const unsigned char* content = image.content(info);
+  for (uint64_t at = 0; at + 4 <= info.sh_size;) {
+    uint16_t payload = 0;
+    memcpy(&payload, content + at + 2, sizeof(payload));
+    const bool sized = content[at] == format_sized;  // otherwise the two bytes are the value itself
+    const uint64_t next = at + 4 + (sized ? payload : 0);
+    if (next > info.sh_size) {
+      break;
+    }
+    uint32_t values[2] = {};  // symbol, registers
+    if (sized && content[at + 1] == attribute_register_count && payload >= sizeof(values)) {
+      memcpy(values, content + at + 4, sizeof(values));
+      Elf64_Sym symbol{};
+      if (uint64_t{values[0]} < symbols.sh_size / sizeof(symbol)) {
+        memcpy(&symbol, image.content(symbols) + uint64_t{values[0]} * sizeof(symbol), sizeof(symbol));
+      }
+      const char* name = nullptr;
+      size_t length = 0;
+      if (symbol.st_shndx != 0 && symbol.st_shndx < image.sections()) {
+        const Elf64_Shdr section = image.section(symbol.st_shndx);
+        if (is_code(image, section, &name, &length)) {
+          add(name, length, values[1], hash_code(image, section));
+          any = true;
+        }
+      }
+    }
+    at = next;
+  }
+  return any;
 }
 
 }  // namespace kvet::inject

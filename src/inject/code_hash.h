@@ -4,11 +4,15 @@
 // and at no other time for certain. Written by whatever thread loads a module, read by the collector: lock-free.
 #pragma once
 
+#include <elf.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 
 namespace kvet::inject {
+
+class Image;
 
 class CodeHashes {
  public:
@@ -28,6 +32,7 @@ class CodeHashes {
     std::atomic<uint64_t> key;   // 0: empty
     std::atomic<uint64_t> code;  // 0: being written; 1: two functions under this key
   };
+  bool add_by_information(const Image& image, const Elf64_Shdr& info, const Elf64_Shdr& symbols);
   void put(uint64_t key, uint64_t code_hash);
   uint64_t get(uint64_t key) const;
   bool create();

@@ -2,7 +2,10 @@
 
 #include <elf.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -117,6 +120,48 @@ TEST(CodeHashes, EveryByteOfTheImageMayBeWrong) {
     hashes.add_image(broken.data(), broken.size());
     hashes.find("a", 8);
   }
+}
+
+// nvcc's own output, where there is an nvcc: the names, and that the two kernels of one template differ.
+TEST(CodeHashes, RealModule) {
+  const char* compiler = "/usr/local/cuda/bin/nvcc";
+  if (access(compiler, X_OK) != 0) {
+    GTEST_SKIP() << "no nvcc here";
+  }
+  const std::string folder = testing::TempDir();
+  const std::string source = folder + "/kvet_code_hash.cu", module = folder + "/kvet_code_hash.cubin";
+  FILE* file = fopen(source.c_str(), "w");
+  ASSERT_NE(file, nullptr);
+  fputs(R"(template <int N> __global__ void scale(float* p) { p[threadIdx.x] *= N; }
+template __global__ void scale<3>(float*);
+template __global__ void scale<5>(float*);
+extern "C" __global__ void work(float* p) { p[threadIdx.x] = tanhf(p[threadIdx.x]); })", file);
+  fclose(file);
+  ASSERT_EQ(system((std::string(compiler) + " -cubin -arch=sm_90 -o " + module + " " + source).c_str()), 0);
+  std::vector<unsigned char> bytes(1 << 20);
+  file = fopen(module.c_str(), "r");
+  ASSERT_NE(file, nullptr);
+  bytes.resize(fread(bytes.data(), 1, bytes.size(), file));
+  fclose(file);
+  CodeHashes hashes;
+  hashes.add_image(bytes.data(), bytes.size());
+  EXPECT_NE(hashes.find("work", 0), 0u);
+  EXPECT_NE(hashes.find("_Z5scaleILi3EEvPf", 0), 0u);
+  EXPECT_NE(hashes.find("_Z5scaleILi3EEvPf", 0), hashes.find("_Z5scaleILi5EEvPf", 0));
+  // Another code under the same name: then only the register count, which ptxas -v also prints, leads to the first.
+  const std::string listing = folder + "/kvet_code_hash.txt";
+  ASSERT_EQ(system((std::string(compiler) + " -Xptxas -v -cubin -arch=sm_90 -o /dev/null " + source + " 2>&1 | grep -A3 \"'work'\" "
+                    "| grep -o 'Used [0-9]* registers' | grep -o '[0-9]*' > " + listing).c_str()), 0);
+  file = fopen(listing.c_str(), "r");
+  ASSERT_NE(file, nullptr);
+  unsigned registers = 0;
+  ASSERT_EQ(fscanf(file, "%u", &registers), 1);
+  fclose(file);
+  const uint64_t code = hashes.find("work", registers);
+  hashes.add("work", 4, registers + 1, 12345);
+  EXPECT_EQ(hashes.find("work", registers), code);
+  EXPECT_EQ(hashes.find("work", registers + 1), 12345u);
+  EXPECT_EQ(hashes.find("work", registers + 2), 0u);
 }
 
 TEST(CodeHashes, LargeImagesAreLeftOut) {

@@ -24,6 +24,7 @@ TRUTH_COLUMNS = {
     "captured": ["thread", "start", "end"],
     "sleep": ["thread", "start", "end", "requested"],
     "collective": ["thread", "number", "start", "end", "elements", "rank", "step"],
+    "range": ["thread", "name TEXT", "start", "end"],
     "late": ["step", "rank", "sleep_end"],
 }
 
@@ -85,6 +86,14 @@ def make_views(database):
         FROM collective_call c JOIN process p ON p.id = c.process_id
         JOIN enumerator k ON k.enumeration = 'collective_kind' AND k.value = c.kind
         LEFT JOIN communicator m ON m.process_id = c.process_id AND m.communicator = c.communicator""")
+
+
+    # NVTX times are on the activity clock, as executions are.
+    database.execute("""
+      CREATE TEMP TABLE seen_range AS
+        SELECT p.pid, r.thread_id AS thread, n.value AS name, r.start_ns + activity_offset_ns AS start,
+               r.start_ns + r.duration_ns + activity_offset_ns AS end
+        FROM nvtx_range r JOIN process p ON p.id = r.process_id JOIN string n ON n.id = r.name_id, mapping""")
 
 
 class Differences:
@@ -179,6 +188,12 @@ def compare_collectives(differences):
       JOIN seen_execution x ON x.pid = t.pid AND x.correlation = t.correlation WHERE x.end < l.sleep_end""")
 
 
+def compare_ranges(differences):
+    inside = 's.pid = t.pid AND s.thread = t.thread AND s.name = t.name AND s.start >= t.start AND s.end <= t."end"'
+    differences.query("range.missing", f"SELECT t.* FROM truth_range t WHERE (SELECT count(*) FROM seen_range s WHERE {inside}) <> 1")
+    differences.query("range.unplanned", f"SELECT s.* FROM seen_range s WHERE NOT EXISTS (SELECT 1 FROM truth_range t WHERE {inside})")
+
+
 def compare_whole(differences, arguments, processes):
     database = differences.database
     one = lambda sql: database.execute(sql).fetchone()[0]
@@ -216,6 +231,7 @@ def main():
     compare_launches(differences)
     compare_off_cpu(differences)
     compare_collectives(differences)
+    compare_ranges(differences)
     for code, count, example in differences.found:
         print(f"{code}\t{count}\t{example}")
     sys.exit(1 if differences.found else 0)

@@ -124,6 +124,7 @@ void wait_until(Finished finished, bool blocking);
 void start_host_function_thread();
 void notify_context(const Context& context);
 void notify_stream(const StreamHandle& stream);
+void notify_module(const Module& module);
 bool observed();
 
 // Brackets every driver call: counts its correlation id, and tells observers when it returns.

@@ -100,6 +100,7 @@ SIMCUDA_API int cuModuleLoadData(void** module, const void* image) {
   std::lock_guard guard(driver().mutex);
   *module = parsed.get();
   driver().modules.push_back(std::move(parsed));
+  notify_module(*driver().modules.back());
   return success;
 }
 

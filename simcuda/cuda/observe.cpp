@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "cuda/cubin.h"
 #include "cuda/driver.h"
 
 namespace simcuda::driver {
@@ -92,6 +93,18 @@ void notify_stream(const StreamHandle& stream) {
   tell([&](const simcuda_observer& observer) {
     if (observer.on_stream != nullptr) {
       observer.on_stream(observer.user, &told);
+    }
+  });
+}
+
+void notify_module(const Module& module) {
+  if (!observed()) {
+    return;
+  }
+  std::vector<unsigned char> image = make_cubin(module);
+  tell([&](const simcuda_observer& observer) {
+    if (observer.on_module != nullptr) {
+      observer.on_module(observer.user, image.data(), image.size());
     }
   });
 }

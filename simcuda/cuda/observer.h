@@ -50,6 +50,7 @@ struct simcuda_observer {
   void (*on_execution)(void* user, const simcuda_execution* execution);
   void (*on_context)(void* user, uint32_t context_id, uint32_t device, uint32_t null_stream_id);
   void (*on_stream)(void* user, const simcuda_stream* stream);
+  void (*on_module)(void* user, const void* image, size_t size);  // an ELF file, valid during the call
 };
 
 // From now on `observer` is told; contexts and streams that exist are told at once. Members may be null. At most four.

@@ -49,6 +49,7 @@ Options& options();
 // Puts the driver's reports into the queue of records. Registered once.
 Result begin_observing();
 void queue_device_records();
+void show_module(const void* image, size_t size);
 
 // The queue and the thread that delivers.
 void push(const Record& record);

@@ -159,6 +159,8 @@ void on_stream(void*, const simcuda_stream* stream) {
   queue(record);
 }
 
+void on_module(void*, const void* image, size_t size) { show_module(image, size); }
+
 }  // namespace
 
 uint32_t record_size(uint32_t kind) {
@@ -216,7 +218,7 @@ Result begin_observing() {
   static Result outcome = KVET_CUPTI_SUCCESS;
   std::call_once(once, [] {
     const DriverFunctions* driver = driver_functions();
-    simcuda_observer observer{nullptr, on_call, on_execution, on_context, on_stream};
+    simcuda_observer observer{nullptr, on_call, on_execution, on_context, on_stream, on_module};
     if (driver == nullptr || driver->observe(&observer) != 0) {
       outcome = KVET_CUPTI_ERROR_NOT_INITIALIZED;
     }

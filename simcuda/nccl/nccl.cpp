@@ -144,13 +144,18 @@ uint32_t join(World& world, const UniqueId& id, uint32_t ranks) {
   return free_slot;
 }
 
-void wait_for_ranks(World& world, uint32_t slot) {
-  for (;;) {
+// False: a rank did not come; most often because the ranks do not share a machine ($KVET_SIMCUDA_DEVICE).
+bool wait_for_ranks(World& world, uint32_t slot) {
+  constexpr int64_t patience_ns = 20'000'000'000;
+  for (int64_t deadline = monotonic_ns() + patience_ns;;) {
     {
       Locked locked(world);
       if (world.communicators[slot].joined == world.communicators[slot].ranks) {
-        return;
+        return true;
       }
+    }
+    if (monotonic_ns() > deadline) {
+      return false;
     }
     timespec moment{0, 1'000'000};
     nanosleep(&moment, nullptr);
@@ -190,7 +195,9 @@ SIMCUDA_API int ncclCommInitRank(Comm** comm, int ranks, UniqueId id, int rank) 
   if (made->slot == none) {
     return invalid_usage;
   }
-  wait_for_ranks(*world, made->slot);
+  if (!wait_for_ranks(*world, made->slot)) {
+    return system_error;
+  }
   *comm = made.release();
   return success;
 }

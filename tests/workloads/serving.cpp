@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "cuda_api.h"
+#include "nvtx.h"
 #include "truth.h"
 
 namespace workloads {
@@ -141,6 +142,8 @@ void run_second_dispatcher(const Rank& rank, int eager) {
 
 void run_first_dispatcher(const Rank& rank, int eager) {
   for (int step = 0; step < rank.settings.steps; ++step) {
+    int64_t step_start = now_ns();
+    nvtx::push("step");
     int share = eager * (step + 1) / rank.settings.steps - eager * step / rank.settings.steps;
     for (int i = 0; i < share; ++i) {
       launch(rank, i % 4, i % 2);
@@ -155,6 +158,8 @@ void run_first_dispatcher(const Rank& rank, int eager) {
     truth::collective(start, end, collective_elements, rank.rank, step);
     truth::launch(start, end, "ncclAllReduce", "nccl", 16, 0, 1);
     MUST(cuStreamSynchronize(rank.streams[0]));
+    nvtx::pop();
+    truth::range("step", step_start, now_ns());
   }
 }
 

@@ -57,7 +57,8 @@ void on_execution(void*, const simcuda_execution* execution) {
 void begin(const std::string& where) { directory = where; }
 
 void observe_device() {
-  simcuda_observer observer{nullptr, nullptr, on_execution, nullptr, nullptr};
+  simcuda_observer observer{};
+  observer.on_execution = on_execution;
   MUST(simcuda_observe(&observer));
 }
 
@@ -109,6 +110,11 @@ void collective(int64_t start_ns, int64_t end_ns, uint64_t elements, int rank, i
   std::lock_guard guard(mutex);
   int32_t thread = thread_id();
   keep(row("collective", thread, collectives_of[thread]++, start_ns, end_ns, elements, rank, step));
+}
+
+void range(const char* name, int64_t start_ns, int64_t end_ns) {
+  std::lock_guard guard(mutex);
+  keep(row("range", thread_id(), name, start_ns, end_ns));
 }
 
 void late(int step, int rank, int64_t sleep_end_ns) {

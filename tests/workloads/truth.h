@@ -25,6 +25,8 @@ void captured(int64_t start_ns, int64_t end_ns);
 void sleep(int64_t start_ns, int64_t end_ns, int64_t requested_ns);
 // collective: thread, order within the thread, start, end, elements, rank, step
 void collective(int64_t start_ns, int64_t end_ns, uint64_t elements, int rank, int step);
+// range: thread, name, start, end: an NVTX range, pushed and popped between the readings of the clock
+void range(const char* name, int64_t start_ns, int64_t end_ns);
 // late: step, rank, sleep end: the rank that was made late in that step
 void late(int step, int rank, int64_t sleep_end_ns);
 

@@ -1,0 +1,292 @@
+// The injected library in a whole process, on the stand-in for CUDA, read through the memory file: no privileges needed.
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "probes/activity/decode.h"
+#include "probes/activity/memory_ring.h"
+#include "probes/activity/test_sink.h"
+
+namespace kvet::probes {
+namespace {
+
+constexpr const char* target_path = KVET_BINARY_DIR "/src/inject/session_target";
+constexpr const char* library_path = KVET_BINARY_DIR "/bin/libkvet_inject.so";
+constexpr const char* stand_in_path = KVET_BINARY_DIR "/simcuda/lib";
+
+using Variables = std::map<std::string, std::string>;
+
+// One run of the target, recorded to its end.
+class InjectedTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto ring = MemoryRing::create();
+    ASSERT_TRUE(ring.has_value()) << ring.error().message();
+    ring_ = std::make_unique<MemoryRing>(std::move(*ring));
+    variables_ = {{"CUDA_INJECTION64_PATH", library_path},
+                  {"LD_LIBRARY_PATH", stand_in_path},
+                  {"KVET_SIMCUDA_DEVICE", "/kvet-injected-test-" + std::to_string(getpid())},
+                  {"KVET_MEMORY_FD", std::to_string(ring_->descriptor())},
+                  {"KVET_MEMORY_PATH", ring_->path()}};
+  }
+  void TearDown() override { shm_unlink(variables_["KVET_SIMCUDA_DEVICE"].c_str()); }
+  void start(const std::string& mode, int launches) {
+    int in[2], out[2];
+    ASSERT_EQ(pipe(in), 0);
+    ASSERT_EQ(pipe(out), 0);
+    pid_ = fork();
+    if (pid_ == 0) {
+      dup2(in[0], 0);
+      dup2(out[1], 1);
+      for (const int descriptor : {in[0], in[1], out[0], out[1]}) {
+        close(descriptor);
+      }
+      if (close_descriptors_) {
+        for (int descriptor = 3; descriptor < 256; ++descriptor) {
+          close(descriptor);
+        }
+      }
+      for (const auto& [name, value] : variables_) {
+        setenv(name.c_str(), value.c_str(), 1);
+      }
+      execl(target_path, target_path, mode.c_str(), std::to_string(launches).c_str(), nullptr);
+      _exit(127);
+    }
+    close(in[0]);
+    close(out[1]);
+    input_ = in[1];
+    output_ = fdopen(out[0], "r");
+  }
+  std::string line() {
+    char text[256] = "";
+    return fgets(text, sizeof(text), output_) == nullptr ? "" : text;
+  }
+  // Reads until the target has ended; its status as wait(2) gives it.
+  int finish() {
+    if (input_ >= 0) {
+      close(input_);
+      input_ = -1;
+    }
+    int status = 0;
+    while (waitpid(pid_, &status, WNOHANG) == 0) {
+      take(false);
+      usleep(2000);
+    }
+    take(true);
+    fclose(output_);
+    decoder_.finish_all();
+    return status;
+  }
+  void take(bool at_end) {
+    const auto handler = [&](const kvet_batch_header& header, std::span<const kvet_record> records) {
+      const auto [found, is_new] = processes_.try_emplace(header.target_pid, ProcessId{static_cast<uint32_t>(processes_.size())});
+      if (is_new) {
+        auto table = ring_->table(header);
+        ASSERT_TRUE(table.has_value()) << table.error().message();
+        decoder_.set_table(found->second, std::move(*table));
+      }
+      decoder_.decode(found->second, header, records);
+    };
+    if (at_end) {
+      while (ring_->drain(handler) > 0) {
+      }
+    } else {
+      ring_->poll(handler);
+    }
+  }
+  kvet_table table_header() {
+    auto table = Table::in_memory_file(ring_->descriptor(), first_table());
+    EXPECT_TRUE(table.has_value());
+    return table.has_value() ? *table->header() : kvet_table{};
+  }
+  uint64_t first_table() const {
+    const uint64_t slots_end = 4096 + uint64_t{KVET_MEMORY_SLOTS} * sizeof(kvet_memory_slot);
+    return (slots_end + 4095) / 4096 * 4096;
+  }
+  // Every launch has one execution that carries its correlation id and starts no earlier than the call, and vice versa.
+  void expect_joined(size_t launches) {
+    std::map<std::pair<uint32_t, uint32_t>, const ApiCall*> calls;
+    for (const ApiCall& call : sink_.api_calls) {
+      if (call.kind == ApiKind::launch_kernel) {
+        EXPECT_FALSE(call.captured);
+        EXPECT_TRUE(calls.try_emplace({call.process.value, call.correlation_id}, &call).second);
+      }
+    }
+    EXPECT_EQ(calls.size(), launches);
+    EXPECT_EQ(sink_.executions.size(), launches);
+    for (const Execution& execution : sink_.executions) {
+      const auto call = calls.find({execution.process.value, execution.correlation_id});
+      ASSERT_NE(call, calls.end());
+      EXPECT_GE(execution.start_ns, call->second->start_ns);
+      EXPECT_EQ(sink_.name(execution.shape), "_Z6kernelPf");
+      calls.erase(call);
+    }
+  }
+
+  Variables variables_;
+  bool close_descriptors_ = false;
+  std::unique_ptr<MemoryRing> ring_;
+  pid_t pid_ = -1;
+  int input_ = -1;
+  FILE* output_ = nullptr;
+  std::map<uint32_t, ProcessId> processes_;
+  TestSink sink_;
+  DeviceDirectory devices_;
+  ActivityDecoder decoder_{sink_, devices_, {}};
+};
+
+TEST_F(InjectedTest, EveryLaunchAndItsExecution) {
+  start("run", 3000);
+  EXPECT_EQ(finish(), 0);
+  expect_joined(3000);
+  EXPECT_TRUE(sink_.losses.empty());
+  EXPECT_TRUE(decoder_.totals().said_goodbye);
+  EXPECT_EQ(table_header().status, static_cast<uint32_t>(KVET_INJECT_RECORDING));
+  EXPECT_EQ(table_header().finished, 1u);
+  const KernelShape& shape = sink_.shapes.at(sink_.executions.at(0).shape.value);
+  EXPECT_EQ(shape.grid, (std::array<uint32_t, 3>{8, 1, 1}));
+  EXPECT_EQ(shape.block, (std::array<uint32_t, 3>{64, 1, 1}));
+  EXPECT_EQ(shape.registers_per_thread, 32u);
+  // The synchronisation is there as well, from the thread that called it.
+  size_t waits = 0;
+  for (const ApiCall& call : sink_.api_calls) {
+    waits += call.kind == ApiKind::synchronize_stream ? 1 : 0;
+    EXPECT_EQ(call.thread_id, pid_);
+  }
+  EXPECT_EQ(waits, 1u);
+}
+
+TEST_F(InjectedTest, ThreadsKeepTheirIds) {
+  start("threads", 4000);
+  EXPECT_EQ(finish(), 0);
+  expect_joined(4000);
+  std::map<int32_t, int> by_thread;
+  for (const ApiCall& call : sink_.api_calls) {
+    by_thread[call.thread_id] += call.kind == ApiKind::launch_kernel ? 1 : 0;
+  }
+  ASSERT_EQ(by_thread.size(), 4u);
+  for (const auto& [thread, launches] : by_thread) {
+    EXPECT_EQ(launches, 1000);
+    EXPECT_NE(thread, pid_);
+  }
+}
+
+TEST_F(InjectedTest, ALauncherThatClosesDescriptorsIsReachedByPath) {
+  close_descriptors_ = true;
+  start("run", 100);
+  EXPECT_EQ(finish(), 0);
+  expect_joined(100);
+}
+
+TEST_F(InjectedTest, AKilledTargetLosesNothingThatIsOlderThanAFlush) {
+  start("kill", 500);
+  const int status = finish();
+  EXPECT_TRUE(WIFSIGNALED(status));
+  expect_joined(500);
+  EXPECT_TRUE(sink_.losses.empty());
+  EXPECT_FALSE(decoder_.totals().said_goodbye);
+  EXPECT_EQ(table_header().finished, 0u);
+}
+
+TEST_F(InjectedTest, ATargetThatLeavesWithoutExitHandlers) {
+  start("_exit", 500);
+  EXPECT_EQ(finish(), 0);
+  expect_joined(500);
+}
+
+TEST_F(InjectedTest, AForkedChildIsQuietAndItsParentGoesOn) {
+  start("fork", 200);
+  EXPECT_EQ(finish(), 0) << "the child ended as it wanted to, and so did the parent";
+  expect_joined(400);
+  EXPECT_EQ(processes_.size(), 1u) << "nothing came from the child";
+  EXPECT_TRUE(decoder_.totals().said_goodbye);
+}
+
+TEST_F(InjectedTest, AForkedChildShowsATableThatSaysSo) {
+  // Without a memory file the table is a memfd of the process's own, found through /proc.
+  variables_.erase("KVET_MEMORY_FD");
+  variables_.erase("KVET_MEMORY_PATH");
+  start("fork", 10);
+  int child = 0;
+  const std::string said = line();
+  ASSERT_EQ(sscanf(said.c_str(), "child %d", &child), 1) << said;
+  auto parents = Table::open(pid_);
+  auto childs = Table::open(child);
+  if (!parents && parents.error().kind == ErrorKind::unavailable && geteuid() != 0) {
+    finish();
+    GTEST_SKIP() << "reading another process's mappings is not allowed here";
+  }
+  ASSERT_TRUE(parents.has_value()) << parents.error().message();
+  ASSERT_TRUE(childs.has_value()) << childs.error().message();
+  EXPECT_FALSE(parents->same_as(*childs)) << "the parent's table is not mapped in the child";
+  EXPECT_EQ(parents->header()->target_pid, static_cast<uint32_t>(pid_));
+  EXPECT_EQ(childs->header()->target_pid, static_cast<uint32_t>(child));
+  EXPECT_EQ(childs->header()->status, static_cast<uint32_t>(KVET_INJECT_FORKED));
+  EXPECT_EQ(childs->header()->used, 0u);
+  EXPECT_EQ(finish(), 0);
+  EXPECT_EQ(parents->header()->finished, 1u) << "readable after its process has gone";
+}
+
+TEST_F(InjectedTest, AChildForkedBeforeCudaRecordsForItself) {
+  start("early", 300);
+  EXPECT_EQ(finish(), 0);
+  EXPECT_EQ(processes_.size(), 2u);
+  expect_joined(600);
+  EXPECT_TRUE(decoder_.totals().said_goodbye);
+}
+
+TEST_F(InjectedTest, CuptiHeldByAnotherProfilerLeavesTheTargetAlone) {
+  variables_["KVET_SIMCUDA_CUPTI"] = "held";
+  start("run", 100);
+  EXPECT_EQ(finish(), 0);
+  EXPECT_EQ(table_header().status, static_cast<uint32_t>(KVET_INJECT_CUPTI_HELD));
+  EXPECT_EQ(table_header().status_code, 39u);
+  EXPECT_TRUE(sink_.executions.empty());
+}
+
+TEST_F(InjectedTest, ALibraryThatIsNoCuptiLeavesTheTargetAlone) {
+  // Found first, opened, and without the functions: the next candidate serves.
+  variables_["KVET_CUPTI_PATH"] = "libm.so.6";
+  start("run", 100);
+  EXPECT_EQ(finish(), 0);
+  expect_joined(100);
+}
+
+TEST_F(InjectedTest, DiscardCollectsAndThrowsAway) {
+  variables_["KVET_DISCARD"] = "1";
+  start("run", 100);
+  EXPECT_EQ(finish(), 0);
+  EXPECT_TRUE(sink_.executions.empty());
+  EXPECT_TRUE(sink_.losses.empty());
+  EXPECT_EQ(table_header().status, static_cast<uint32_t>(KVET_INJECT_RECORDING));
+}
+
+TEST_F(InjectedTest, TinyBuffersLoseNothing) {
+  variables_["KVET_BUFFER_KIB"] = "16";
+  start("threads", 8000);
+  EXPECT_EQ(finish(), 0);
+  expect_joined(8000);
+  EXPECT_TRUE(sink_.losses.empty());
+}
+
+TEST_F(InjectedTest, NonsenseInTheEnvironmentIsHarmless) {
+  variables_["KVET_MEMORY_FD"] = "0";  // not the recorder's file
+  variables_["KVET_MEMORY_PATH"] = "/dev/null";
+  variables_["KVET_WAIT_MS"] = "-1";
+  variables_["KVET_FLUSH_MS"] = "soon";
+  variables_["KVET_BUFFER_KIB"] = "99999999999999999999999";
+  start("run", 50);
+  EXPECT_EQ(finish(), 0);
+}
+
+}  // namespace
+}  // namespace kvet::probes

@@ -127,7 +127,11 @@ class InjectedTest : public testing::Test {
       const auto call = calls.find({execution.process.value, execution.correlation_id});
       ASSERT_NE(call, calls.end());
       EXPECT_GE(execution.start_ns, call->second->start_ns);
-      EXPECT_EQ(sink_.name(execution.shape), "_Z6kernelPf");
+      const KernelShape& shape = sink_.shapes.at(execution.shape.value);
+      EXPECT_EQ(sink_.strings.at(shape.name.value), "_Z6kernelPf");
+      EXPECT_EQ(shape.grid, (std::array<uint32_t, 3>{8, 1, 1}));
+      EXPECT_EQ(shape.block, (std::array<uint32_t, 3>{64, 1, 1}));
+      EXPECT_EQ(shape.registers_per_thread, 32u);
       calls.erase(call);
     }
   }
@@ -152,10 +156,6 @@ TEST_F(InjectedTest, EveryLaunchAndItsExecution) {
   EXPECT_TRUE(decoder_.totals().said_goodbye);
   EXPECT_EQ(table_header().status, static_cast<uint32_t>(KVET_INJECT_RECORDING));
   EXPECT_EQ(table_header().finished, 1u);
-  const KernelShape& shape = sink_.shapes.at(sink_.executions.at(0).shape.value);
-  EXPECT_EQ(shape.grid, (std::array<uint32_t, 3>{8, 1, 1}));
-  EXPECT_EQ(shape.block, (std::array<uint32_t, 3>{64, 1, 1}));
-  EXPECT_EQ(shape.registers_per_thread, 32u);
   // The synchronisation is there as well, from the thread that called it.
   size_t waits = 0;
   for (const ApiCall& call : sink_.api_calls) {

@@ -103,7 +103,7 @@ void make_graph(Rank& rank) {
 void set_up(Rank& rank, const NcclUniqueId& id) {
   void* module = nullptr;
   int devices = 0;
-  truth::observe_device();
+  truth::observe_device(simcuda_observe, simcuda_collect);
   MUST(cuInit(0));
   MUST(cuDeviceGetCount(&devices));
   MUST(cuDevicePrimaryCtxRetain(&rank.context, rank.rank % devices));

@@ -8,7 +8,6 @@
 #include <mutex>
 #include <vector>
 
-#include "cuda/observer.h"
 #include "cuda_api.h"
 
 namespace workloads::truth {
@@ -16,6 +15,7 @@ namespace {
 
 std::string directory;
 std::mutex mutex;
+decltype(&simcuda_collect) collect_executions = nullptr;
 std::vector<std::string> rows;
 std::map<int32_t, uint32_t> launches_of, collectives_of;  // by thread
 
@@ -56,17 +56,20 @@ void on_execution(void*, const simcuda_execution* execution) {
 
 void begin(const std::string& where) { directory = where; }
 
-void observe_device() {
+void observe_device(decltype(&simcuda_observe) observe, decltype(&simcuda_collect) collect) {
   simcuda_observer observer{};
   observer.on_execution = on_execution;
-  MUST(simcuda_observe(&observer));
+  MUST(observe(&observer));
+  collect_executions = collect;
 }
 
 void end() {
   if (directory.empty()) {
     return;
   }
-  simcuda_collect();
+  if (collect_executions != nullptr) {
+    collect_executions();
+  }
   std::lock_guard guard(mutex);
   std::string path = directory + "/" + std::to_string(getpid()) + ".tsv";
   std::FILE* file = std::fopen(path.c_str(), "w");

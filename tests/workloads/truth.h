@@ -5,12 +5,15 @@
 #include <cstdint>
 #include <string>
 
+#include "cuda/observer.h"
+
 namespace workloads::truth {
 
 // "" : nothing is kept.
 void begin(const std::string& directory);
 // Asks the device model for every execution of this process: rows `execution` (see truth.cpp for the columns). Before cuInit.
-void observe_device();
+// The functions are those of cuda/observer.h, which a program may have linked or loaded.
+void observe_device(decltype(&simcuda_observe) observe, decltype(&simcuda_collect) collect);
 // Waits for nothing: call it after the last synchronisation.
 void end();
 

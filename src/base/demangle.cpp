@@ -10,7 +10,7 @@
 // libstdc++'s demangler in its streaming form. It is in the static archive (beside __cxa_demangle, in one object), not
 // among the exports of the shared library: hence weak. With it an expansion can be stopped, see demangle().
 extern "C" __attribute__((weak)) int __gcclibcxx_demangle_callback(const char*, void (*)(const char*, size_t, void*),
-                                                                  void*);
+                                                                   void*);
 
 namespace kvet {
 namespace {
@@ -89,8 +89,8 @@ std::string full_name(const std::string& symbol) {
     }
   }
   int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> text(
-      abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), &std::free);
+  const std::unique_ptr<char, decltype(&std::free)> text(abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status),
+                                                         &std::free);
   return status == 0 && text ? std::string(text.get()) : std::string{};
 }
 

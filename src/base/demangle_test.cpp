@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 extern "C" __attribute__((weak)) int __gcclibcxx_demangle_callback(const char*, void (*)(const char*, size_t, void*),
-                                                                  void*);
+                                                                   void*);
 
 namespace kvet {
 namespace {

@@ -18,12 +18,14 @@ constexpr size_t threads_listed = 8;
 std::string thread_label(const Capture& capture, const ThreadKey& key) {
   const Process* process = key.first < capture.processes.size() ? &capture.processes[key.first] : nullptr;
   const std::string name = process != nullptr ? capture.text(process->name) : "";
-  return fmt::format("thread {} of {}", key.second, name.empty() ? fmt::format("process {}", process != nullptr ? process->pid : 0) : name);
+  return fmt::format("thread {} of {}", key.second,
+                     name.empty() ? fmt::format("process {}", process != nullptr ? process->pid : 0) : name);
 }
 
-void count(std::vector<Finding>& findings, const DispatchContext& context, const std::string& beside, const std::string& id, uint64_t value,
-           std::string sentence) {
-  findings.push_back(found(Question::dispatch, id, context.subject, static_cast<double>(value), "count", Evidence::measured, value, std::move(sentence)));
+void count(std::vector<Finding>& findings, const DispatchContext& context, const std::string& beside,
+           const std::string& id, uint64_t value, std::string sentence) {
+  findings.push_back(found(Question::dispatch, id, context.subject, static_cast<double>(value), "count",
+                           Evidence::measured, value, std::move(sentence)));
   findings.back().beside = beside;
 }
 
@@ -51,7 +53,8 @@ Chosen busiest(const std::map<ThreadKey, uint64_t>& launches) {
 void say_left_out(std::vector<Finding>& findings, const DispatchContext& context, const Chosen& chosen) {
   if (chosen.left_out > 0) {
     count(findings, context, "", "dispatch.threads_left_out", chosen.left_out,
-          fmt::format("Threads that are not listed; they made {} launches, fewer each than those listed", chosen.launches_left_out));
+          fmt::format("Threads that are not listed; they made {} launches, fewer each than those listed",
+                      chosen.launches_left_out));
   }
 }
 
@@ -101,9 +104,10 @@ std::vector<Finding> from_the_host_only(const DispatchContext& context) {
     dispatchers.push_back(std::move(dispatcher));
   }
   say_left_out(findings, context, chosen);
-  for (const char* id : {"dispatch.eager.lead", "dispatch.eager.start_delay", "dispatch.sync_bubble.return", "dispatch.starvation.stream.total",
-                         "dispatch.starvation.device.total"}) {
-    findings.push_back(unavailable(Question::dispatch, id, context.subject, "ns", needs_device_reason, needs_device_advice));
+  for (const char* id : {"dispatch.eager.lead", "dispatch.eager.start_delay", "dispatch.sync_bubble.return",
+                         "dispatch.starvation.stream.total", "dispatch.starvation.device.total"}) {
+    findings.push_back(
+        unavailable(Question::dispatch, id, context.subject, "ns", needs_device_reason, needs_device_advice));
   }
   append_cpu_takers(findings, context, dispatchers);
   return findings;
@@ -131,13 +135,14 @@ void append_unjoined(std::vector<Finding>& findings, const DispatchContext& cont
   }
   if (joined < launches.executions) {
     count(findings, context, "", "dispatch.executions_without_launch", launches.executions - joined,
-          fmt::format("Of {} executions these could not be joined to a launch call: they began before the recording did, or the call was lost",
+          fmt::format("Of {} executions these could not be joined to a launch call: they began before the recording "
+                      "did, or the call was lost",
                       launches.executions));
   }
 }
 
-void append_way(std::vector<Finding>& findings, const DispatchContext& context, const Dispatcher& dispatcher, const std::string& way,
-                const std::vector<const Launch*>& launches) {
+void append_way(std::vector<Finding>& findings, const DispatchContext& context, const Dispatcher& dispatcher,
+                const std::string& way, const std::vector<const Launch*>& launches) {
   if (launches.empty()) {
     return;
   }
@@ -161,10 +166,13 @@ std::vector<Finding> nothing_joined(const DispatchContext& context, const Launch
   const std::string reason = none_at_all ? "the kernel did not run in this part of the capture"
                              : no_calls  ? "the capture holds no launch calls"
                                          : "none of its executions could be joined to a launch call";
-  const std::string advice = none_at_all ? "" : no_calls ? "Record with `kvet record -- CMD`" : "Record again: the launch calls were lost";
-  for (const char* id : {"dispatch.eager.launch_cost", "dispatch.eager.lead", "dispatch.eager.start_delay", "dispatch.off_cpu.total",
-                         "dispatch.gpu_wait.total", "dispatch.sync_bubble.return", "dispatch.starvation.stream.total", "dispatch.starvation.device.total",
-                         "dispatch.cpu_taker"}) {
+  const std::string advice = none_at_all ? ""
+                             : no_calls  ? "Record with `kvet record -- CMD`"
+                                         : "Record again: the launch calls were lost";
+  for (const char* id :
+       {"dispatch.eager.launch_cost", "dispatch.eager.lead", "dispatch.eager.start_delay", "dispatch.off_cpu.total",
+        "dispatch.gpu_wait.total", "dispatch.sync_bubble.return", "dispatch.starvation.stream.total",
+        "dispatch.starvation.device.total", "dispatch.cpu_taker"}) {
     findings.push_back(unavailable(Question::dispatch, id, context.subject, "ns", reason, advice));
   }
   return findings;
@@ -177,7 +185,8 @@ DispatchSources dispatch_sources(const Capture& capture) {
   const std::string_view tier = capture.fact("tier");
   sources.device = !capture.executions.empty() || tier == "device" || tier == "full" || tier == "unprivileged";
   // A target that was never off the CPU is possible, so the tier counts where it is known.
-  sources.scheduler = !capture.off_cpu.empty() || tier == "host" || tier == "host+counters" || tier == "device" || tier == "full";
+  sources.scheduler =
+      !capture.off_cpu.empty() || tier == "host" || tier == "host+counters" || tier == "device" || tier == "full";
   sources.synchronising_calls = std::ranges::any_of(capture.api_calls, [](const ApiCall& call) {
     return call.source != Source::uprobe;  // uprobes sit on launch entry points only
   });

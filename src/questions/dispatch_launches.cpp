@@ -12,14 +12,17 @@ namespace {
 
 constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
 
-DistributionOf described(const DispatchContext& context, const Dispatcher& dispatcher, std::string id, std::string what) {
-  return {Question::dispatch, std::move(id), context.subject, dispatcher.label, std::move(what), "ns", Evidence::measured, 0, minus_infinity};
+DistributionOf described(const DispatchContext& context, const Dispatcher& dispatcher, std::string id,
+                         std::string what) {
+  return {Question::dispatch, std::move(id), context.subject,    dispatcher.label,
+          std::move(what),    "ns",          Evidence::measured, 0,
+          minus_infinity};
 }
 
 }  // namespace
 
-void append_launch_cost(std::vector<Finding>& findings, const DispatchContext& context, const Dispatcher& dispatcher, const std::string& way,
-                        const std::vector<uint32_t>& calls) {
+void append_launch_cost(std::vector<Finding>& findings, const DispatchContext& context, const Dispatcher& dispatcher,
+                        const std::string& way, const std::vector<uint32_t>& calls) {
   if (calls.empty()) {
     return;
   }
@@ -35,19 +38,22 @@ void append_launch_cost(std::vector<Finding>& findings, const DispatchContext& c
   const std::string id = "dispatch." + way + ".launch_cost";
   append_distribution(findings, described(context, dispatcher, id, "Time inside the launch call"), whole);
   if (context.sources.scheduler) {
-    append_distribution(findings, described(context, dispatcher, id + ".on_cpu", "Time on the CPU inside the launch call"), on);
-    append_distribution(findings, described(context, dispatcher, id + ".off_cpu", "Time off the CPU inside the launch call"), off);
+    append_distribution(findings,
+                        described(context, dispatcher, id + ".on_cpu", "Time on the CPU inside the launch call"), on);
+    append_distribution(
+        findings, described(context, dispatcher, id + ".off_cpu", "Time off the CPU inside the launch call"), off);
   } else {
     for (const char* part : {".on_cpu", ".off_cpu"}) {
-      Finding finding = unavailable(Question::dispatch, id + part, context.subject, "ns", needs_scheduler_reason, needs_scheduler_advice);
+      Finding finding = unavailable(Question::dispatch, id + part, context.subject, "ns", needs_scheduler_reason,
+                                    needs_scheduler_advice);
       finding.beside = dispatcher.label;
       findings.push_back(std::move(finding));
     }
   }
 }
 
-void append_timing(std::vector<Finding>& findings, const DispatchContext& context, const Dispatcher& dispatcher, const std::string& way,
-                   const std::vector<const Launch*>& launches) {
+void append_timing(std::vector<Finding>& findings, const DispatchContext& context, const Dispatcher& dispatcher,
+                   const std::string& way, const std::vector<const Launch*>& launches) {
   std::vector<double> lead, delay;
   for (const Launch* launch : launches) {
     const int64_t returned = context.capture.api_calls[*launch->call].end_ns;
@@ -58,11 +64,13 @@ void append_timing(std::vector<Finding>& findings, const DispatchContext& contex
       lead.push_back(static_cast<double>(*launch->ready_ns - returned));
     }
   }
-  const char* unseen = dispatcher.one_stream ? "" : " (waits for events of other streams are not recorded: a lower bound)";
+  const char* unseen =
+      dispatcher.one_stream ? "" : " (waits for events of other streams are not recorded: a lower bound)";
   const char* of_graph = way == "graph" ? " of the graph's first work" : "";
   if (!lead.empty()) {
-    DistributionOf of = described(context, dispatcher, "dispatch." + way + ".lead",
-                                  fmt::format("How far ahead of the stream the launch call returned; negative: the GPU waited for it{}", unseen));
+    DistributionOf of = described(
+        context, dispatcher, "dispatch." + way + ".lead",
+        fmt::format("How far ahead of the stream the launch call returned; negative: the GPU waited for it{}", unseen));
     of.evidence = dispatcher.one_stream ? Evidence::measured : Evidence::attributed;
     append_distribution(findings, of, lead);
   } else if (!launches.empty()) {
@@ -72,10 +80,12 @@ void append_timing(std::vector<Finding>& findings, const DispatchContext& contex
     findings.push_back(std::move(finding));
   }
   if (!delay.empty()) {
-    DistributionOf of = described(context, dispatcher, "dispatch." + way + ".start_delay",
-                                  fmt::format("Start{} after both its stream was ready and the call had returned: what the GPU added; negative: it began "
-                                              "before the call returned{}",
-                                              of_graph, dispatcher.one_stream ? "" : " (waits for events of other streams count in: an upper bound)"));
+    DistributionOf of = described(
+        context, dispatcher, "dispatch." + way + ".start_delay",
+        fmt::format(
+            "Start{} after both its stream was ready and the call had returned: what the GPU added; negative: it began "
+            "before the call returned{}",
+            of_graph, dispatcher.one_stream ? "" : " (waits for events of other streams count in: an upper bound)"));
     of.evidence = dispatcher.one_stream ? Evidence::measured : Evidence::attributed;
     append_distribution(findings, of, delay);
   }

@@ -41,11 +41,11 @@ struct Dispatcher {
 };
 
 // Launch cost of these calls; on and off CPU where the scheduler is known. `way`: "eager" or "graph".
-void append_launch_cost(std::vector<Finding>& findings, const DispatchContext& context, const Dispatcher& dispatcher, const std::string& way,
-                        const std::vector<uint32_t>& calls);
+void append_launch_cost(std::vector<Finding>& findings, const DispatchContext& context, const Dispatcher& dispatcher,
+                        const std::string& way, const std::vector<uint32_t>& calls);
 // Lead and start delay of these launches.
-void append_timing(std::vector<Finding>& findings, const DispatchContext& context, const Dispatcher& dispatcher, const std::string& way,
-                   const std::vector<const Launch*>& launches);
+void append_timing(std::vector<Finding>& findings, const DispatchContext& context, const Dispatcher& dispatcher,
+                   const std::string& way, const std::vector<const Launch*>& launches);
 // How the thread spent its active span: off the CPU by reason, waiting for the GPU.
 void append_thread_time(std::vector<Finding>& findings, const DispatchContext& context, const Dispatcher& dispatcher);
 // From the device's last end to the return of the call that waited for it, and on to the next launch. `ends`: of all work
@@ -56,6 +56,7 @@ void append_sync_bubble(std::vector<Finding>& findings, const DispatchContext& c
 void append_starvation(std::vector<Finding>& findings, const DispatchContext& context, const Dispatcher& dispatcher,
                        const std::vector<SpanSet>& busy);
 // Who ran on the CPU while these threads were preempted.
-void append_cpu_takers(std::vector<Finding>& findings, const DispatchContext& context, const std::vector<Dispatcher>& dispatchers);
+void append_cpu_takers(std::vector<Finding>& findings, const DispatchContext& context,
+                       const std::vector<Dispatcher>& dispatchers);
 
 }  // namespace kvet::questions

@@ -129,18 +129,19 @@ Planted one_thread() {
   return planted;
 }
 
-#define EXPECT_VALUE(id, expected)                                  \
-  do {                                                              \
-    ASSERT_TRUE(findings.contains(id)) << (id);                     \
-    ASSERT_TRUE(findings.at(id).value) << findings.at(id).reason;   \
-    EXPECT_NEAR(*findings.at(id).value, (expected), 1e-6) << (id);  \
+#define EXPECT_VALUE(id, expected)                                 \
+  do {                                                             \
+    ASSERT_TRUE(findings.contains(id)) << (id);                    \
+    ASSERT_TRUE(findings.at(id).value) << findings.at(id).reason;  \
+    EXPECT_NEAR(*findings.at(id).value, (expected), 1e-6) << (id); \
   } while (false)
 
 TEST(Dispatch, LaunchCostIsSplitIntoOnAndOffCpu) {
   auto findings = one_thread().ask();
   EXPECT_VALUE("dispatch.eager.launches", 3);
   EXPECT_VALUE("dispatch.eager.launch_cost.p50", 400);
-  EXPECT_VALUE("dispatch.eager.launch_cost.p90", 880);  // of 400, 400, 1000: 0.8 of the way from the second to the third
+  EXPECT_VALUE("dispatch.eager.launch_cost.p90",
+               880);  // of 400, 400, 1000: 0.8 of the way from the second to the third
   EXPECT_VALUE("dispatch.eager.launch_cost.max", 1000);
   EXPECT_VALUE("dispatch.eager.launch_cost.on_cpu.max", 700);
   EXPECT_VALUE("dispatch.eager.launch_cost.off_cpu.max", 300);
@@ -158,7 +159,8 @@ TEST(Dispatch, LeadAndStartDelayFollowTheDefinition) {
   // Delays 600, 0, 500.
   EXPECT_VALUE("dispatch.eager.start_delay.p50", 500);
   EXPECT_VALUE("dispatch.eager.start_delay.max", 600);
-  EXPECT_EQ(findings.at("dispatch.eager.lead.p50").evidence, Evidence::measured) << "one stream: nothing else can hold work up";
+  EXPECT_EQ(findings.at("dispatch.eager.lead.p50").evidence, Evidence::measured)
+      << "one stream: nothing else can hold work up";
 }
 
 TEST(Dispatch, StarvationIsSplitByWhatTheDispatcherDid) {
@@ -231,7 +233,7 @@ TEST(Dispatch, AGraphLaunchCountsOnceAndFromItsFirstWork) {
   EXPECT_VALUE("dispatch.graph.launches", 1);
   EXPECT_FALSE(findings.contains("dispatch.eager.launches")) << "the eager launch was of another kernel";
   EXPECT_VALUE("dispatch.graph.launch_cost.p50", 200);
-  EXPECT_VALUE("dispatch.graph.lead.p50", 500);         // ready at 1000, returned at 500
+  EXPECT_VALUE("dispatch.graph.lead.p50", 500);  // ready at 1000, returned at 500
   EXPECT_VALUE("dispatch.graph.start_delay.p50", 200);  // first node at 1200, ready at 1000
   EXPECT_NE(findings.at("dispatch.graph.launches").sentence.find("2 times"), std::string::npos);
   EXPECT_VALUE("dispatch.starvation.stream.total", 0);
@@ -259,7 +261,8 @@ TEST(Dispatch, OverlappingGapsOfOneStreamOrDeviceCountOnce) {
   auto findings = planted.ask();
   EXPECT_VALUE("dispatch.starvation.stream.total", 2000 + 3000);
   EXPECT_VALUE("dispatch.starvation.device.total", 3000);
-  EXPECT_EQ(findings.at("dispatch.starvation.stream.total").evidence, Evidence::attributed) << "events between streams are not seen";
+  EXPECT_EQ(findings.at("dispatch.starvation.stream.total").evidence, Evidence::attributed)
+      << "events between streams are not seen";
   EXPECT_EQ(findings.at("dispatch.eager.lead.p50").evidence, Evidence::attributed);
 }
 
@@ -304,8 +307,8 @@ TEST(Dispatch, TheUnprivilegedTierKnowsDeviceTimesButNoScheduler) {
   EXPECT_VALUE("dispatch.eager.launch_cost.max", 1000);
   EXPECT_VALUE("dispatch.starvation.stream.total", 3000);
   EXPECT_VALUE("dispatch.gpu_wait.total", 5100);
-  for (const char* id : {"dispatch.eager.launch_cost.on_cpu", "dispatch.eager.launch_cost.off_cpu", "dispatch.off_cpu.total", "dispatch.cpu_taker",
-                         "dispatch.starvation.stream.by"}) {
+  for (const char* id : {"dispatch.eager.launch_cost.on_cpu", "dispatch.eager.launch_cost.off_cpu",
+                         "dispatch.off_cpu.total", "dispatch.cpu_taker", "dispatch.starvation.stream.by"}) {
     ASSERT_TRUE(findings.contains(id)) << id;
     EXPECT_EQ(findings.at(id).evidence, Evidence::unavailable);
     EXPECT_NE(findings.at(id).reason.find("privileges"), std::string::npos);
@@ -326,7 +329,8 @@ TEST(Dispatch, TheHostTierKnowsLaunchesAndScheduler) {
   EXPECT_VALUE("dispatch.eager.launches", 3);
   EXPECT_VALUE("dispatch.eager.launch_cost.off_cpu.max", 300);
   EXPECT_VALUE("dispatch.off_cpu.total", 2400);
-  for (const char* id : {"dispatch.eager.lead", "dispatch.eager.start_delay", "dispatch.starvation.stream.total", "dispatch.starvation.device.total"}) {
+  for (const char* id : {"dispatch.eager.lead", "dispatch.eager.start_delay", "dispatch.starvation.stream.total",
+                         "dispatch.starvation.device.total"}) {
     ASSERT_TRUE(findings.contains(id)) << id;
     EXPECT_FALSE(findings.at(id).value);
     EXPECT_NE(findings.at(id).advice.find("record -- CMD"), std::string::npos);

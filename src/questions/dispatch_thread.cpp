@@ -68,7 +68,8 @@ void DispatchThread::finish(const Capture& capture) {
     if (activity == Activity::preempted || activity == Activity::throttled) {
       add(interval->start_ns, interval->end_ns, activity);
     } else {
-      const int64_t wake = std::clamp(interval->wake_ns, interval->start_ns, std::max(interval->start_ns, interval->end_ns));
+      const int64_t wake =
+          std::clamp(interval->wake_ns, interval->start_ns, std::max(interval->start_ns, interval->end_ns));
       add(interval->start_ns, wake, activity);
       add(wake, interval->end_ns, Activity::waiting_for_cpu);
     }
@@ -87,7 +88,8 @@ Breakdown DispatchThread::breakdown(int64_t from, int64_t to) const {
     rest -= amount;
   };
   take(Activity::waiting_for_gpu, synchronising.covered(from, to));
-  auto piece = std::upper_bound(pieces_.begin(), pieces_.end(), from, [](int64_t time, const Piece& p) { return time < p.to; });
+  auto piece =
+      std::upper_bound(pieces_.begin(), pieces_.end(), from, [](int64_t time, const Piece& p) { return time < p.to; });
   for (; piece != pieces_.end() && piece->from < to; ++piece) {
     const int64_t begin = std::max(piece->from, from), end = std::min(piece->to, to);
     take(piece->activity, end - begin - synchronising.covered(begin, end));

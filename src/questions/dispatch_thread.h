@@ -15,7 +15,16 @@ namespace kvet::questions {
 // Every instant of a thread is exactly one of these. Time inside a synchronising call counts as waiting for the GPU,
 // spinning or asleep. Names: activity_name().
 enum class Activity : uint8_t {
-  running, preempted, waiting_for_cpu, throttled, futex, poll, io, sleep, other, waiting_for_gpu,
+  running,
+  preempted,
+  waiting_for_cpu,
+  throttled,
+  futex,
+  poll,
+  io,
+  sleep,
+  other,
+  waiting_for_gpu,
 };
 constexpr size_t activity_count = 10;
 [[nodiscard]] const char* activity_name(Activity activity);  // "waiting_for_cpu": as in finding ids
@@ -51,6 +60,7 @@ class DispatchThread {
 };
 
 // The threads with the given keys. One pass over calls and off-CPU intervals.
-[[nodiscard]] std::map<ThreadKey, DispatchThread> dispatch_threads(const Capture& capture, const std::vector<ThreadKey>& wanted);
+[[nodiscard]] std::map<ThreadKey, DispatchThread> dispatch_threads(const Capture& capture,
+                                                                   const std::vector<ThreadKey>& wanted);
 
 }  // namespace kvet::questions

@@ -11,8 +11,9 @@
 namespace kvet::questions {
 namespace {
 
-constexpr Activity off_cpu_reasons[] = {Activity::preempted, Activity::waiting_for_cpu, Activity::throttled, Activity::futex,
-                                        Activity::poll,      Activity::io,              Activity::sleep,     Activity::other};
+constexpr Activity off_cpu_reasons[] = {
+    Activity::preempted, Activity::waiting_for_cpu, Activity::throttled, Activity::futex, Activity::poll,
+    Activity::io,        Activity::sleep,           Activity::other};
 constexpr size_t takers_listed = 3;
 
 const char* in_words(Activity activity) {
@@ -31,7 +32,9 @@ const char* in_words(Activity activity) {
   return "?";
 }
 
-double percent(int64_t part, int64_t whole) { return whole > 0 ? 100.0 * static_cast<double>(part) / static_cast<double>(whole) : 0; }
+double percent(int64_t part, int64_t whole) {
+  return whole > 0 ? 100.0 * static_cast<double>(part) / static_cast<double>(whole) : 0;
+}
 
 class Out {
  public:
@@ -40,15 +43,19 @@ class Out {
 
   void value(const std::string& id, double value, const char* unit, uint64_t observations, std::string sentence,
              Evidence evidence = Evidence::measured) {
-    findings_.push_back(found(Question::dispatch, "dispatch." + id, context_.subject, value, unit, evidence, observations, std::move(sentence)));
+    findings_.push_back(found(Question::dispatch, "dispatch." + id, context_.subject, value, unit, evidence,
+                              observations, std::move(sentence)));
     findings_.back().beside = dispatcher_.label;
   }
   void missing(const std::string& id, const char* unit, std::string reason, std::string advice) {
-    findings_.push_back(unavailable(Question::dispatch, "dispatch." + id, context_.subject, unit, std::move(reason), std::move(advice)));
+    findings_.push_back(unavailable(Question::dispatch, "dispatch." + id, context_.subject, unit, std::move(reason),
+                                    std::move(advice)));
     findings_.back().beside = dispatcher_.label;
   }
   void distribution(const std::string& id, std::string what, std::vector<double>& values, Evidence evidence) {
-    append_distribution(findings_, {Question::dispatch, "dispatch." + id, context_.subject, dispatcher_.label, std::move(what), "ns", evidence, 0, 0},
+    append_distribution(findings_,
+                        {Question::dispatch, "dispatch." + id, context_.subject, dispatcher_.label, std::move(what),
+                         "ns", evidence, 0, 0},
                         values);
   }
 
@@ -94,8 +101,10 @@ void append_thread_time(std::vector<Finding>& findings, const DispatchContext& c
     const uint64_t intervals = static_cast<uint64_t>(std::ranges::count_if(thread.off_cpu, [&](const OffCpu* interval) {
       return interval->end_ns > thread.active.from && interval->start_ns < thread.active.to;
     }));
-    out.value("off_cpu.total", static_cast<double>(away), "ns", intervals, "Time off the CPU between the thread's first and last CUDA call");
-    out.value("off_cpu.share", percent(away, span), "%", intervals, "Part of that time in which the thread was off the CPU, whatever for");
+    out.value("off_cpu.total", static_cast<double>(away), "ns", intervals,
+              "Time off the CPU between the thread's first and last CUDA call");
+    out.value("off_cpu.share", percent(away, span), "%", intervals,
+              "Part of that time in which the thread was off the CPU, whatever for");
     const char* beside_gpu = context.sources.synchronising_calls ? ", not counting calls that wait for the GPU" : "";
     for (Activity reason : off_cpu_reasons) {
       const int64_t time = parts[static_cast<size_t>(reason)];
@@ -106,20 +115,23 @@ void append_thread_time(std::vector<Finding>& findings, const DispatchContext& c
     }
   }
   if (!context.sources.synchronising_calls) {
-    out.missing("gpu_wait.share", "%", "calls that wait for the GPU are not recorded in this tier", needs_device_advice);
+    out.missing("gpu_wait.share", "%", "calls that wait for the GPU are not recorded in this tier",
+                needs_device_advice);
     return;
   }
   const int64_t waiting = parts[static_cast<size_t>(Activity::waiting_for_gpu)];
   const uint64_t waits = thread.synchronising.spans().size();
   out.value("gpu_wait.total", static_cast<double>(waiting), "ns", waits,
             "Time inside calls that wait for the GPU, spinning or asleep. Not a fault: the dispatcher is ahead");
-  out.value("gpu_wait.share", percent(waiting, span), "%", waits, "The same as part of the time between the thread's first and last CUDA call");
+  out.value("gpu_wait.share", percent(waiting, span), "%", waits,
+            "The same as part of the time between the thread's first and last CUDA call");
   if (context.sources.scheduler) {
     int64_t asleep = 0;
     for (const Span& wait : thread.synchronising.spans()) {
       asleep += thread.off_cpu_within(wait.from, wait.to);
     }
-    out.value("gpu_wait.asleep", percent(asleep, waiting), "%", waits, "Part of the waiting that was off the CPU; the rest spins");
+    out.value("gpu_wait.asleep", percent(asleep, waiting), "%", waits,
+              "Part of the waiting that was off the CPU; the rest spins");
   }
 }
 
@@ -128,7 +140,8 @@ void append_sync_bubble(std::vector<Finding>& findings, const DispatchContext& c
   Out out(findings, context, dispatcher);
   std::vector<double> to_return, to_launch;
   const std::vector<uint32_t>& calls = dispatcher.thread->calls;
-  std::optional<int64_t> next_launch;  // start of the next launch after the call that is looked at: the walk goes backwards
+  std::optional<int64_t>
+      next_launch;  // start of the next launch after the call that is looked at: the walk goes backwards
   for (size_t position = calls.size(); position-- > 0;) {
     const ApiCall& call = context.capture.api_calls[calls[position]];
     if (is_launch(call.kind)) {
@@ -145,14 +158,18 @@ void append_sync_bubble(std::vector<Finding>& findings, const DispatchContext& c
     }
   }
   const Evidence evidence = dispatcher.one_stream ? Evidence::measured : Evidence::attributed;
-  const char* which = dispatcher.one_stream ? "" : " (which stream a call waited for is not recorded: the last end of any is taken)";
+  const char* which =
+      dispatcher.one_stream ? "" : " (which stream a call waited for is not recorded: the last end of any is taken)";
   if (to_return.empty()) {
     out.missing("sync_bubble.return", "ns", "the thread made no call during which work of its process ended", "");
     return;
   }
-  out.distribution("sync_bubble.return", fmt::format("From the device's last end to the return of the call that waited for it{}", which), to_return, evidence);
+  out.distribution("sync_bubble.return",
+                   fmt::format("From the device's last end to the return of the call that waited for it{}", which),
+                   to_return, evidence);
   if (!to_launch.empty()) {
-    out.distribution("sync_bubble.next_launch", "From the return of that call to the thread's next launch call", to_launch, Evidence::measured);
+    out.distribution("sync_bubble.next_launch", "From the return of that call to the thread's next launch call",
+                     to_launch, Evidence::measured);
   }
 }
 
@@ -205,7 +222,8 @@ void append_starvation(std::vector<Finding>& findings, const DispatchContext& co
     }
   }
   const Evidence evidence = dispatcher.one_stream ? Evidence::measured : Evidence::attributed;
-  const char* bound = dispatcher.one_stream ? "" : " (waits for events of other streams are not recorded: an upper bound)";
+  const char* bound =
+      dispatcher.one_stream ? "" : " (waits for events of other streams are not recorded: an upper bound)";
   if (known == 0) {
     for (const char* id : {"starvation.stream.total", "starvation.device.total"}) {
       out.missing(id, "ns", "no launch was seen with earlier work in its stream", "Record for longer");
@@ -213,10 +231,13 @@ void append_starvation(std::vector<Finding>& findings, const DispatchContext& co
     return;
   }
   const int64_t span = dispatcher.thread->active.to - dispatcher.thread->active.from;
-  auto totals = [&](const std::string& id, int64_t total, uint64_t launches_hit, const Breakdown& parts, const std::string& what) {
+  auto totals = [&](const std::string& id, int64_t total, uint64_t launches_hit, const Breakdown& parts,
+                    const std::string& what) {
     out.value(id + ".total", static_cast<double>(total), "ns", known,
-              fmt::format("{}: {} of {} launches of this kernel came late{}", what, launches_hit, known, bound), evidence);
-    out.value(id + ".share", percent(total, span), "%", known, "The same as part of the time between the thread's first and last CUDA call", evidence);
+              fmt::format("{}: {} of {} launches of this kernel came late{}", what, launches_hit, known, bound),
+              evidence);
+    out.value(id + ".share", percent(total, span), "%", known,
+              "The same as part of the time between the thread's first and last CUDA call", evidence);
     if (total == 0) {
       return;
     }
@@ -227,23 +248,30 @@ void append_starvation(std::vector<Finding>& findings, const DispatchContext& co
     for (size_t activity = 0; activity < activity_count; ++activity) {
       if (parts[activity] > 0) {
         const auto which = static_cast<Activity>(activity);
-        out.value(fmt::format("{}.by.{}", id, activity_name(which)), static_cast<double>(parts[activity]), "ns", launches_hit,
-                  fmt::format("The part of it in which the thread {}", in_words(which)), evidence);
+        out.value(fmt::format("{}.by.{}", id, activity_name(which)), static_cast<double>(parts[activity]), "ns",
+                  launches_hit, fmt::format("The part of it in which the thread {}", in_words(which)), evidence);
       }
     }
   };
   const uint64_t late = lengths.size();
   if (!lengths.empty()) {
-    out.distribution("starvation.stream", fmt::format("From the moment the stream was ready to the return of the launch call, where that came later{}", bound),
-                     lengths, evidence);
+    out.distribution(
+        "starvation.stream",
+        fmt::format("From the moment the stream was ready to the return of the launch call, where that came later{}",
+                    bound),
+        lengths, evidence);
   }
-  totals("starvation.stream", stream_total, late, of_stream, "The stream was ready and had nothing to run, other streams busy or not");
-  totals("starvation.device", device_total, on_device, of_device, "The part of it in which the device ran no kernel, copy or memset of anybody");
+  totals("starvation.stream", stream_total, late, of_stream,
+         "The stream was ready and had nothing to run, other streams busy or not");
+  totals("starvation.device", device_total, on_device, of_device,
+         "The part of it in which the device ran no kernel, copy or memset of anybody");
 }
 
-void append_cpu_takers(std::vector<Finding>& findings, const DispatchContext& context, const std::vector<Dispatcher>& dispatchers) {
+void append_cpu_takers(std::vector<Finding>& findings, const DispatchContext& context,
+                       const std::vector<Dispatcher>& dispatchers) {
   if (!context.sources.scheduler) {
-    findings.push_back(unavailable(Question::dispatch, "dispatch.cpu_taker", context.subject, "ns", needs_scheduler_reason, needs_scheduler_advice));
+    findings.push_back(unavailable(Question::dispatch, "dispatch.cpu_taker", context.subject, "ns",
+                                   needs_scheduler_reason, needs_scheduler_advice));
     return;
   }
   struct Taken {
@@ -255,7 +283,8 @@ void append_cpu_takers(std::vector<Finding>& findings, const DispatchContext& co
   for (const Dispatcher& dispatcher : dispatchers) {
     const DispatchThread& thread = *dispatcher.thread;
     for (const OffCpu* interval : thread.off_cpu) {
-      const int64_t from = std::max(interval->start_ns, thread.active.from), to = std::min(interval->end_ns, thread.active.to);
+      const int64_t from = std::max(interval->start_ns, thread.active.from),
+                    to = std::min(interval->end_ns, thread.active.to);
       if (interval->reason == OffCpuReason::preempted && to > from) {
         Taken& taken = takers[{context.capture.text(interval->taker_name), interval->taker_thread_id}];
         taken.time += to - from;
@@ -273,9 +302,11 @@ void append_cpu_takers(std::vector<Finding>& findings, const DispatchContext& co
   }
   for (size_t index = 0; index < std::min(order.size(), takers_listed); ++index) {
     const auto& [who, taken] = order[index];
-    Finding finding = found(Question::dispatch, "dispatch.cpu_taker", context.subject, static_cast<double>(taken.time), "ns", Evidence::measured, taken.times,
-                            fmt::format("Took the CPU from the dispatcher {} times, {:.0f}% of the time in which it was preempted", taken.times,
-                                        percent(taken.time, total)));
+    Finding finding =
+        found(Question::dispatch, "dispatch.cpu_taker", context.subject, static_cast<double>(taken.time), "ns",
+              Evidence::measured, taken.times,
+              fmt::format("Took the CPU from the dispatcher {} times, {:.0f}% of the time in which it was preempted",
+                          taken.times, percent(taken.time, total)));
     finding.beside = fmt::format("{} ({})", who.first.empty() ? "a thread without name" : who.first, who.second);
     findings.push_back(std::move(finding));
   }

@@ -10,7 +10,9 @@ namespace {
 
 std::vector<Finding> of(std::vector<double> values, double half_width = 0) {
   std::vector<Finding> findings;
-  append_distribution(findings, {Question::nccl, "nccl.wait", "subject", "rank 1", "Wait", "ns", Evidence::measured, half_width, 0}, values);
+  append_distribution(
+      findings, {Question::nccl, "nccl.wait", "subject", "rank 1", "Wait", "ns", Evidence::measured, half_width, 0},
+      values);
   return findings;
 }
 
@@ -21,7 +23,8 @@ TEST(Distribution, IntegersFromZeroToAHundredAreTheirOwnPercentiles) {
   }
   const auto findings = of(values);
   ASSERT_EQ(findings.size(), 4u);
-  const std::pair<const char*, double> expected[] = {{"nccl.wait.p50", 50}, {"nccl.wait.p90", 90}, {"nccl.wait.p99", 99}, {"nccl.wait.max", 100}};
+  const std::pair<const char*, double> expected[] = {
+      {"nccl.wait.p50", 50}, {"nccl.wait.p90", 90}, {"nccl.wait.p99", 99}, {"nccl.wait.max", 100}};
   for (size_t index = 0; index < 4; ++index) {
     EXPECT_EQ(findings[index].id, expected[index].first);
     EXPECT_DOUBLE_EQ(*findings[index].value, expected[index].second);

@@ -56,7 +56,8 @@ void measure(const Matched& matched, Analysis& analysis) {
     }
     const int64_t wait = std::max<int64_t>(0, std::min(part.end_ns, latest) - part.start_ns);
     const int64_t transfer = std::max<int64_t>(0, part.end_ns - latest);
-    analysis.measured.push_back({part.rank, part.what, static_cast<double>(wait), static_cast<double>(transfer), part.device, part.start_ns, part.end_ns});
+    analysis.measured.push_back({part.rank, part.what, static_cast<double>(wait), static_cast<double>(transfer),
+                                 part.device, part.start_ns, part.end_ns});
   }
   if (all_depend(matched.parts.front().what)) {
     const Part* last = nullptr;
@@ -107,7 +108,9 @@ class Report {
     return findings_.back();
   }
   const std::string& label(uint32_t rank) const { return analysis_.collectives.ranks[rank].label; }
-  Evidence evidence() const { return analysis_.all_ranks && analysis_.by_communicator ? Evidence::measured : Evidence::attributed; }
+  Evidence evidence() const {
+    return analysis_.all_ranks && analysis_.by_communicator ? Evidence::measured : Evidence::attributed;
+  }
   std::string caveat() const {
     std::string text;
     text += analysis_.all_ranks ? "" : "; not all ranks are known to be in sight: a lower bound";
@@ -128,8 +131,10 @@ void Report::counts() {
       executed += static_cast<uint64_t>(std::ranges::count_if(parts, &Part::executed));
     }
   }
-  add(found(Question::nccl, "nccl.collectives", everything, static_cast<double>(executed), "count", Evidence::measured, executed,
-            fmt::format("Collectives that ran on a device, each rank's counted, of {} ranks in sight; {} NCCL calls were seen, {} sends and receives "
+  add(found(Question::nccl, "nccl.collectives", everything, static_cast<double>(executed), "count", Evidence::measured,
+            executed,
+            fmt::format("Collectives that ran on a device, each rank's counted, of {} ranks in sight; {} NCCL calls "
+                        "were seen, {} sends and receives "
                         "are not matched across ranks",
                         all.ranks.size(), all.calls, all.point_to_point.size())));
 }
@@ -165,15 +170,21 @@ void Report::host_and_device_times() {
     }
     auto distribution = [&](const char* id, const char* what, std::vector<double>& values, const char* missing) {
       if (values.empty()) {
-        add(unavailable(Question::nccl, id, everything, "ns", missing, "Record with `kvet record -- CMD` and privileges"), label(rank));
+        add(unavailable(Question::nccl, id, everything, "ns", missing,
+                        "Record with `kvet record -- CMD` and privileges"),
+            label(rank));
       } else {
-        append_distribution(findings_, {Question::nccl, id, everything, label(rank), what, "ns", Evidence::measured, 0, 0}, values);
+        append_distribution(
+            findings_, {Question::nccl, id, everything, label(rank), what, "ns", Evidence::measured, 0, 0}, values);
       }
     };
     distribution("nccl.call", "Time inside the NCCL call", times.call, "NCCL's calls are not recorded in this tier");
-    distribution("nccl.enqueue", "Time inside the kernel launches that the NCCL call made", times.enqueue, "no launch could be joined to an NCCL call");
-    distribution("nccl.device_time", "Time of the collective's kernel on the device, waiting for other ranks included", times.device,
-                 "what ran on the device is not recorded in this tier, or the collectives ran inside graphs that were not replayed");
+    distribution("nccl.enqueue", "Time inside the kernel launches that the NCCL call made", times.enqueue,
+                 "no launch could be joined to an NCCL call");
+    distribution("nccl.device_time", "Time of the collective's kernel on the device, waiting for other ranks included",
+                 times.device,
+                 "what ran on the device is not recorded in this tier, or the collectives ran inside graphs that were "
+                 "not replayed");
   }
 }
 
@@ -196,12 +207,20 @@ void Report::waits(const std::string& subject, const Wanted& wanted) {
     if (rank >= ranks_listed) {
       continue;
     }
-    append_distribution(findings_, {Question::nccl, "nccl.arrival_wait", subject, label(rank), "From the rank's own start to the latest start among the "
-                                    "ranks that its result depends on" + caveat(), "ns", evidence(), residual, 0}, times.wait);
-    append_distribution(findings_, {Question::nccl, "nccl.transfer", subject, label(rank), "From that latest start to the rank's own end" + caveat(), "ns",
-                                    evidence(), residual, 0}, times.transfer);
+    append_distribution(findings_,
+                        {Question::nccl, "nccl.arrival_wait", subject, label(rank),
+                         "From the rank's own start to the latest start among the "
+                         "ranks that its result depends on" +
+                             caveat(),
+                         "ns", evidence(), residual, 0},
+                        times.wait);
+    append_distribution(findings_,
+                        {Question::nccl, "nccl.transfer", subject, label(rank),
+                         "From that latest start to the rank's own end" + caveat(), "ns", evidence(), residual, 0},
+                        times.transfer);
     add(found(Question::nccl, "nccl.arrival_wait.total", subject, times.total, "ns", evidence(), times.wait.size(),
-              "All of the rank's waiting for later ranks" + caveat()), label(rank));
+              "All of the rank's waiting for later ranks" + caveat()),
+        label(rank));
   }
 }
 
@@ -226,14 +245,25 @@ void Report::stragglers(const std::string& subject, const Wanted& wanted) {
       continue;
     }
     const uint64_t times_last = times.margins.size();
-    add(found(Question::nccl, "nccl.straggler.share", subject, 100.0 * static_cast<double>(times_last) / static_cast<double>(number), "%", evidence(), number,
-              fmt::format("{} was the last to begin in {} of {} collectives{}", label(rank), times_last, number, caveat())), label(rank));
-    append_distribution(findings_, {Question::nccl, "nccl.straggler.margin", subject, label(rank), "How long all others had begun before it, where it was last" +
-                                    caveat(), "ns", evidence(), static_cast<double>(analysis_.matches.residual_ns.value_or(0)), 0}, times.margins);
+    add(found(Question::nccl, "nccl.straggler.share", subject,
+              100.0 * static_cast<double>(times_last) / static_cast<double>(number), "%", evidence(), number,
+              fmt::format("{} was the last to begin in {} of {} collectives{}", label(rank), times_last, number,
+                          caveat())),
+        label(rank));
+    append_distribution(findings_,
+                        {Question::nccl, "nccl.straggler.margin", subject, label(rank),
+                         "How long all others had begun before it, where it was last" + caveat(), "ns", evidence(),
+                         static_cast<double>(analysis_.matches.residual_ns.value_or(0)), 0},
+                        times.margins);
     if (times.host_known > 0) {
-      add(found(Question::nccl, "nccl.straggler.late_call", subject, 100.0 * static_cast<double>(times.host) / static_cast<double>(times.host_known), "%",
-                evidence(), times.host_known, fmt::format("Of the collectives in which {} was last: its NCCL call returned only after all others had begun, so its "
-                            "dispatcher was late; in the rest the call was there in time, and earlier work on its device was late", label(rank))),
+      add(found(Question::nccl, "nccl.straggler.late_call", subject,
+                100.0 * static_cast<double>(times.host) / static_cast<double>(times.host_known), "%", evidence(),
+                times.host_known,
+                fmt::format("Of the collectives in which {} was last: its NCCL call returned only after all others had "
+                            "begun, so its "
+                            "dispatcher was late; in the rest the call was there in time, and earlier work on its "
+                            "device was late",
+                            label(rank))),
           label(rank));
     }
   }
@@ -241,19 +271,24 @@ void Report::stragglers(const std::string& subject, const Wanted& wanted) {
 
 void Report::no_waits(const std::string& reason, const std::string& advice) {
   for (const char* id : {"nccl.arrival_wait", "nccl.transfer", "nccl.straggler.share", "nccl.clock_residual"}) {
-    add(unavailable(Question::nccl, id, everything, std::string_view(id) == "nccl.straggler.share" ? "%" : "ns", reason, advice));
+    add(unavailable(Question::nccl, id, everything, std::string_view(id) == "nccl.straggler.share" ? "%" : "ns", reason,
+                    advice));
   }
 }
 
 void Report::matching() {
   const MatchResult& matches = analysis_.matches;
   if (matches.residual_ns) {
-    add(found(Question::nccl, "nccl.clock_residual", everything, static_cast<double>(*matches.residual_ns), "ns", Evidence::measured, matches.collectives.size(),
-              "How far apart the ranks' ends of one collective lie (median): the ranks' clocks and the last part of the transfer together; it is in the "
+    add(found(Question::nccl, "nccl.clock_residual", everything, static_cast<double>(*matches.residual_ns), "ns",
+              Evidence::measured, matches.collectives.size(),
+              "How far apart the ranks' ends of one collective lie (median): the ranks' clocks and the last part of "
+              "the transfer together; it is in the "
               "intervals of waits"));
   }
-  add(found(Question::nccl, "nccl.unmatched", everything, static_cast<double>(matches.parts_alone), "count", Evidence::measured, matches.parts_alone,
-            fmt::format("Parts of collectives without a partner on another rank: at the edges of the recording, or lost. {} sequences were left out whole, since "
+  add(found(Question::nccl, "nccl.unmatched", everything, static_cast<double>(matches.parts_alone), "count",
+            Evidence::measured, matches.parts_alone,
+            fmt::format("Parts of collectives without a partner on another rank: at the edges of the recording, or "
+                        "lost. {} sequences were left out whole, since "
                         "their ranks never overlapped",
                         matches.sequences_contradictory)));
 }
@@ -266,17 +301,19 @@ std::vector<Finding> Report::write() {
   }
   host_and_device_times();
   if (all.ranks.size() > ranks_listed) {
-    add(found(Question::nccl, "nccl.ranks_left_out", everything, static_cast<double>(all.ranks.size() - ranks_listed), "count", Evidence::measured,
-              all.ranks.size(), "Ranks that are not listed"));
+    add(found(Question::nccl, "nccl.ranks_left_out", everything, static_cast<double>(all.ranks.size() - ranks_listed),
+              "count", Evidence::measured, all.ranks.size(), "Ranks that are not listed"));
   }
   if (all.ranks.size() == 1) {
-    no_waits("one rank is in sight, and waiting is for other ranks", "Record the launcher that starts all ranks: `kvet record -- torchrun ...`");
+    no_waits("one rank is in sight, and waiting is for other ranks",
+             "Record the launcher that starts all ranks: `kvet record -- torchrun ...`");
     return std::move(findings_);
   }
   if (analysis_.measured.empty()) {
-    no_waits(capture_.executions.empty()                     ? "what ran on the device is not recorded in this tier"
-             : analysis_.matches.sequences_contradictory > 0 ? "the ranks' collectives could not be matched: they never overlap in time"
-                                                             : "no collective was seen on two ranks",
+    no_waits(capture_.executions.empty() ? "what ran on the device is not recorded in this tier"
+             : analysis_.matches.sequences_contradictory > 0
+                 ? "the ranks' collectives could not be matched: they never overlap in time"
+                 : "no collective was seen on two ranks",
              "Record all ranks from their start: `kvet record -- torchrun ...`");
     return std::move(findings_);
   }
@@ -310,7 +347,9 @@ std::vector<Finding> Report::write() {
 // Transfer of collectives that overlap K on the same device, against those that don't: same kind, size and rank.
 Finding contention(const Capture& capture, const Analysis& analysis, const KernelSet& kernels) {
   const char* id = "nccl.contention.transfer";
-  auto none = [&](std::string reason, std::string advice) { return unavailable(Question::nccl, id, kernels.label, "ratio", std::move(reason), std::move(advice)); };
+  auto none = [&](std::string reason, std::string advice) {
+    return unavailable(Question::nccl, id, kernels.label, "ratio", std::move(reason), std::move(advice));
+  };
   for (size_t shape = 0; shape < analysis.collectives.shape_is_nccl.size(); ++shape) {
     if (analysis.collectives.shape_is_nccl[shape] && kernels.contains(ShapeId{static_cast<uint32_t>(shape)})) {
       return none("this kernel is itself a collective", "");
@@ -320,7 +359,8 @@ Finding contention(const Capture& capture, const Analysis& analysis, const Kerne
     return none("no collective ran while this was recorded", "");
   }
   if (analysis.measured.empty()) {
-    return none("transfer times need collectives that are matched across ranks", "Record all ranks: `kvet record -- torchrun ...`");
+    return none("transfer times need collectives that are matched across ranks",
+                "Record all ranks: `kvet record -- torchrun ...`");
   }
   std::map<uint32_t, std::vector<Span>> spans;
   for (const Execution& execution : capture.executions) {
@@ -371,13 +411,16 @@ Finding contention(const Capture& capture, const Analysis& analysis, const Kerne
     number += stratum.beside.size();
   }
   if (number == 0 || expected <= 0 || observed <= 0) {
-    return none(fmt::format("it takes at least {} collectives of one kind and size that overlap this kernel and {} that don't", contention_least, contention_least),
-                "Record for longer");
+    return none(
+        fmt::format("it takes at least {} collectives of one kind and size that overlap this kernel and {} that don't",
+                    contention_least, contention_least),
+        "Record for longer");
   }
   const double ratio = observed / expected;
   const double error = std::sqrt(observed_variance / (observed * observed) + expected_variance / (expected * expected));
   Finding finding = found(Question::nccl, id, kernels.label, ratio, "ratio", Evidence::attributed, number,
-                          "Transfer time of collectives that overlap this kernel on their device ÷ of those that don't, same rank, kind and size: above 1, "
+                          "Transfer time of collectives that overlap this kernel on their device ÷ of those that "
+                          "don't, same rank, kind and size: above 1, "
                           "collectives are slower beside it");
   const double half = t_quantile_975(static_cast<double>(number - 1)) * error;
   finding.interval = Interval{ratio * std::exp(-half), ratio * std::exp(half)};
@@ -392,10 +435,12 @@ std::vector<Finding> nccl(const Capture& capture, const KernelSet& kernels) {
   findings.push_back(contention(capture, analysis, kernels));
   const bool none = analysis.collectives.ranks.empty();
   auto missing = [&](const char* id, const char* unit, const char* reason) {
-    findings.push_back(unavailable(Question::nccl, id, kernels.label, unit, none ? "no collective ran while this was recorded" : reason, ""));
+    findings.push_back(unavailable(Question::nccl, id, kernels.label, unit,
+                                   none ? "no collective ran while this was recorded" : reason, ""));
   };
   missing("nccl.blame", "ns",
-          "waits for events between streams are not recorded, so what made a rank late cannot be followed back to this kernel");
+          "waits for events between streams are not recorded, so what made a rank late cannot be followed back to this "
+          "kernel");
   missing("nccl.resident_wait", "ns", "the residency of a collective's own blocks over time is not measured yet");
   missing("nccl.correlation", "ratio", "it needs the steps of the workload, which are not followed across ranks yet");
   return findings;

@@ -48,7 +48,8 @@ const Member* Communicators::at(ProcessId process, uint64_t address, int64_t tim
 std::optional<int32_t> Communicators::rank_of_process(uint32_t process) const {
   const Member* largest = nullptr;
   bool several = false;
-  for (auto entry = members_.lower_bound({process, 0}); entry != members_.end() && entry->first.first == process; ++entry) {
+  for (auto entry = members_.lower_bound({process, 0}); entry != members_.end() && entry->first.first == process;
+       ++entry) {
     for (const Member& member : entry->second) {
       if (member.rank < 0 || member.ranks == 0 || (largest != nullptr && member.ranks < largest->ranks)) {
         continue;
@@ -67,7 +68,7 @@ Communicators::Communicators(const Capture& capture) {
   }
   std::ranges::stable_sort(order, {}, &Communicator::created_ns);
   std::map<std::tuple<uint32_t, uint64_t, std::string>, uint32_t> splits;  // how often each parent was split
-  std::map<std::string, std::pair<uint32_t, uint32_t>> in_sight;           // by key: members seen, ranks
+  std::map<std::string, std::pair<uint32_t, uint32_t>> in_sight;  // by key: members seen, ranks
   for (const Communicator* communicator : order) {
     Member member;
     member.rank = communicator->rank;
@@ -168,7 +169,8 @@ CollectiveClass class_of(const Capture& capture, const std::vector<uint32_t>& ca
     }
     const auto size = bytes_of_data_type(call.data_type);
     uint64_t bytes = 0;
-    if (!size || !what.bytes || __builtin_mul_overflow(*size, call.count, &bytes) || __builtin_add_overflow(*what.bytes, bytes, &bytes)) {
+    if (!size || !what.bytes || __builtin_mul_overflow(*size, call.count, &bytes) ||
+        __builtin_add_overflow(*what.bytes, bytes, &bytes)) {
       what.bytes.reset();
     } else {
       what.bytes = bytes;
@@ -186,7 +188,7 @@ class Collector {
 
  private:
   using SequenceKey = std::tuple<Sequence::By, std::string>;
-  using RankKey = std::pair<uint32_t, uint32_t>;     // process, device
+  using RankKey = std::pair<uint32_t, uint32_t>;  // process, device
   using MemberKey = std::pair<uint32_t, uint64_t>;  // process; its communicator, or its device where that is not known
   struct Building {
     uint32_t ranks_expected = 0;
@@ -229,8 +231,9 @@ void Collector::index_launches() {
     if (call.correlation_id != 0 && !call.captured) {
       // Only launches inside an NCCL call are of interest: the last call that began before it.
       const auto& calls = thread->second;
-      const auto after = std::upper_bound(calls.begin(), calls.end(), call.start_ns,
-                                          [&](int64_t time, uint32_t i) { return time < capture_.collective_calls[i].start_ns; });
+      const auto after = std::upper_bound(calls.begin(), calls.end(), call.start_ns, [&](int64_t time, uint32_t i) {
+        return time < capture_.collective_calls[i].start_ns;
+      });
       if (after != calls.begin() && call.end_ns <= capture_.collective_calls[*std::prev(after)].end_ns) {
         executions_of_[correlation_key(call.process, call.correlation_id)];
       }
@@ -242,7 +245,8 @@ void Collector::index_launches() {
     if (execution.correlation_id == 0 || execution.graph_node_id != 0) {
       continue;
     }
-    if (const auto launch = executions_of_.find(correlation_key(execution.process, execution.correlation_id)); launch != executions_of_.end()) {
+    if (const auto launch = executions_of_.find(correlation_key(execution.process, execution.correlation_id));
+        launch != executions_of_.end()) {
       launch->second.push_back(index);
     }
   }
@@ -255,7 +259,8 @@ void Collector::add_operation(const Operation& operation, const std::vector<uint
   part.root = first.peer_or_root;
   part.call = operation.calls.front();
   part.call_end_ns = operation.to_ns;
-  auto from = std::ranges::lower_bound(launches, operation.from_ns, {}, [&](uint32_t i) { return capture_.api_calls[i].start_ns; });
+  auto from = std::ranges::lower_bound(launches, operation.from_ns, {},
+                                       [&](uint32_t i) { return capture_.api_calls[i].start_ns; });
   std::vector<uint32_t> own;
   for (; from != launches.end() && capture_.api_calls[*from].start_ns <= operation.to_ns; ++from) {
     own.push_back(*from);
@@ -289,7 +294,8 @@ void Collector::add_operation(const Operation& operation, const std::vector<uint
     }
   }
   const MemberKey key{first.process.value, first.communicator};
-  if (std::ranges::any_of(operation.calls, [&](uint32_t i) { return point_to_point(capture_.collective_calls[i].kind); })) {
+  if (std::ranges::any_of(operation.calls,
+                          [&](uint32_t i) { return point_to_point(capture_.collective_calls[i].kind); })) {
     point_to_point_[key].push_back(part);
     return;
   }
@@ -309,15 +315,16 @@ void Collector::from_host_calls() {
   // A communicator may be used from several threads: its operations are numbered by time.
   for (auto& [key, sequence] : building_) {
     for (auto& [member, parts] : sequence.members) {
-      std::ranges::stable_sort(parts, {}, [&](const Part& part) { return capture_.collective_calls[*part.call].start_ns; });
+      std::ranges::stable_sort(parts, {},
+                               [&](const Part& part) { return capture_.collective_calls[*part.call].start_ns; });
     }
   }
 }
 
 // Kernels that no host call accounts for: nodes of replayed graphs, and everything where NCCL's calls were not recorded.
 void Collector::from_kernels() {
-  std::map<RankKey, std::map<uint32_t, uint32_t>> graphs;                          // ordinal of a graph among those with collectives
-  std::map<std::pair<RankKey, uint32_t>, std::map<uint64_t, uint32_t>> nodes;      // ordinal of a node in its graph
+  std::map<RankKey, std::map<uint32_t, uint32_t>> graphs;  // ordinal of a graph among those with collectives
+  std::map<std::pair<RankKey, uint32_t>, std::map<uint64_t, uint32_t>> nodes;  // ordinal of a node in its graph
   std::map<RankKey, std::map<uint64_t, uint32_t>> streams;
   for (uint32_t index = 0; index < capture_.executions.size(); ++index) {
     const Execution& execution = capture_.executions[index];
@@ -341,12 +348,15 @@ void Collector::from_kernels() {
       auto& seen = graphs[rank];
       const uint32_t graph = seen.try_emplace(execution.graph_id, static_cast<uint32_t>(seen.size())).first->second;
       auto& in_graph = nodes[{rank, execution.graph_id}];
-      const uint32_t node = in_graph.try_emplace(execution.graph_node_id, static_cast<uint32_t>(in_graph.size())).first->second;
+      const uint32_t node =
+          in_graph.try_emplace(execution.graph_node_id, static_cast<uint32_t>(in_graph.size())).first->second;
       key = {Sequence::By::graph_node, fmt::format("graph {} node {} {}", graph, node, name)};
     } else {
       auto& seen = streams[rank];
       const uint64_t stream = stream_key(execution.process, execution.context_id, execution.stream_id);
-      key = {Sequence::By::order, fmt::format("stream {} {}", seen.try_emplace(stream, static_cast<uint32_t>(seen.size())).first->second, name)};
+      key = {Sequence::By::order,
+             fmt::format("stream {} {}", seen.try_emplace(stream, static_cast<uint32_t>(seen.size())).first->second,
+                         name)};
     }
     building_[key].members[rank].push_back(part);
   }
@@ -367,7 +377,8 @@ std::string Collector::label_of(const RankKey& key) const {
     return fmt::format("rank {}", *rank);
   }
   const int32_t pid = key.first < capture_.processes.size() ? capture_.processes[key.first].pid : 0;
-  return key.second == no_device ? fmt::format("process {}", pid) : fmt::format("process {}, device {}", pid, key.second);
+  return key.second == no_device ? fmt::format("process {}", pid)
+                                 : fmt::format("process {}, device {}", pid, key.second);
 }
 
 Collectives Collector::collect() {
@@ -403,7 +414,8 @@ Collectives Collector::collect() {
     std::string label = label_of(key);
     // Two jobs in one recording both have a rank 0.
     if (labels[label]++ > 0) {
-      label += fmt::format(" (process {})", key.first < capture_.processes.size() ? capture_.processes[key.first].pid : 0);
+      label +=
+          fmt::format(" (process {})", key.first < capture_.processes.size() ? capture_.processes[key.first].pid : 0);
     }
     result_.ranks[number] = {ProcessId{key.first}, DeviceId{key.second}, std::move(label)};
   }

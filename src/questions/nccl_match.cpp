@@ -55,7 +55,8 @@ Fit fit_of(const std::vector<Part>& a, const std::vector<Part>& b, int shift) {
       differences.push_back(std::abs(x.end_ns - y.end_ns));
       if (all_depend(x.what)) {
         ++fit.judged;
-        fit.contradictions += std::max(x.start_ns, y.start_ns) > std::min(x.end_ns, y.end_ns) + clock_tolerance_ns ? 1 : 0;
+        fit.contradictions +=
+            std::max(x.start_ns, y.start_ns) > std::min(x.end_ns, y.end_ns) + clock_tolerance_ns ? 1 : 0;
       }
     }
   }

@@ -42,10 +42,12 @@ std::optional<CollectiveKind> kind_of_kernel(std::string_view name) {
     std::string_view word;
     CollectiveKind kind;
   };
-  static constexpr Word words[] = {
-      {"Kernel_AllReduce", CollectiveKind::all_reduce}, {"Kernel_AllGather", CollectiveKind::all_gather},
-      {"Kernel_ReduceScatter", CollectiveKind::reduce_scatter}, {"Kernel_Broadcast", CollectiveKind::broadcast},
-      {"Kernel_Reduce_", CollectiveKind::reduce}, {"Kernel_SendRecv", CollectiveKind::send}};
+  static constexpr Word words[] = {{"Kernel_AllReduce", CollectiveKind::all_reduce},
+                                   {"Kernel_AllGather", CollectiveKind::all_gather},
+                                   {"Kernel_ReduceScatter", CollectiveKind::reduce_scatter},
+                                   {"Kernel_Broadcast", CollectiveKind::broadcast},
+                                   {"Kernel_Reduce_", CollectiveKind::reduce},
+                                   {"Kernel_SendRecv", CollectiveKind::send}};
   for (const Word& word : words) {
     if (name.find(word.word) != std::string_view::npos) {
       return word.kind;
@@ -83,8 +85,8 @@ std::string to_text(const CollectiveClass& what) {
 }
 
 bool all_depend(const CollectiveClass& what) {
-  return what.kind == CollectiveKind::all_reduce || what.kind == CollectiveKind::all_gather || what.kind == CollectiveKind::reduce_scatter ||
-         what.kind == CollectiveKind::all_to_all;
+  return what.kind == CollectiveKind::all_reduce || what.kind == CollectiveKind::all_gather ||
+         what.kind == CollectiveKind::reduce_scatter || what.kind == CollectiveKind::all_to_all;
 }
 
 bool depends_on(const Part& part, const Part& other) {

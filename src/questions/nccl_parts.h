@@ -51,9 +51,9 @@ struct Sequence {
 struct Collectives {
   std::vector<Rank> ranks;
   std::vector<Sequence> sequences;
-  std::vector<Part> point_to_point;   // send and receive: not matched across ranks
-  std::vector<bool> shape_is_nccl;    // by ShapeId
-  uint64_t calls = 0;                 // operations, not counting group starts and ends
+  std::vector<Part> point_to_point;  // send and receive: not matched across ranks
+  std::vector<bool> shape_is_nccl;  // by ShapeId
+  uint64_t calls = 0;  // operations, not counting group starts and ends
 };
 [[nodiscard]] Collectives find_collectives(const Capture& capture);
 
@@ -74,8 +74,8 @@ struct MatchResult {
   std::vector<Matched> collectives;
   uint64_t sequences_matched = 0;
   uint64_t sequences_contradictory = 0;  // whose parts cannot be made to overlap in time: not used
-  uint64_t parts_alone = 0;              // without a partner
-  std::optional<int64_t> residual_ns;    // median |end − median end| over collectives that all ranks depend on
+  uint64_t parts_alone = 0;  // without a partner
+  std::optional<int64_t> residual_ns;  // median |end − median end| over collectives that all ranks depend on
 };
 [[nodiscard]] MatchResult match_ranks(const Collectives& collectives);
 

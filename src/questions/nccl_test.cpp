@@ -86,7 +86,8 @@ class Planted {
     return capture.executions.back();
   }
   // A whole collective of one rank: a call of 50 ns that launches for 30, and the kernel.
-  void collective(uint32_t rank, CollectiveKind kind, int64_t called, int64_t start, int64_t end, int32_t root = -1, uint64_t count = mebi_floats) {
+  void collective(uint32_t rank, CollectiveKind kind, int64_t called, int64_t start, int64_t end, int32_t root = -1,
+                  uint64_t count = mebi_floats) {
     call(rank, kind, called, called + 50, count).peer_or_root = root;
     launch(rank, ++correlation_, called + 10, called + 40);
     run(rank, kind == CollectiveKind::broadcast ? 2 : 1, correlation_, start, end);
@@ -125,7 +126,8 @@ Planted two_ranks(int32_t communicator_size = 0) {
   for (int64_t index = 0; index < 5; ++index) {
     const int64_t time = index * 100'000;
     planted.collective(0, CollectiveKind::all_reduce, time, time + (index < 4 ? 1'000 : 15'000), time + 21'000);
-    planted.collective(1, CollectiveKind::all_reduce, index < 4 ? time + 14'000 : time, time + (index < 4 ? 15'000 : 1'000), time + 21'000);
+    planted.collective(1, CollectiveKind::all_reduce, index < 4 ? time + 14'000 : time,
+                       time + (index < 4 ? 15'000 : 1'000), time + 21'000);
   }
   return planted;
 }
@@ -171,8 +173,10 @@ TEST(Nccl, CallEnqueueAndDeviceTimesNeedOneRankOnly) {
 TEST(Nccl, TheClocksResidualIsReportedAndInTheIntervals) {
   Planted planted(2);
   for (int64_t index = 0; index < 10; ++index) {
-    planted.collective(0, CollectiveKind::all_reduce, index * 100'000, index * 100'000 + 1'000, index * 100'000 + 21'000);
-    planted.collective(1, CollectiveKind::all_reduce, index * 100'000, index * 100'000 + 9'000, index * 100'000 + 27'000);
+    planted.collective(0, CollectiveKind::all_reduce, index * 100'000, index * 100'000 + 1'000,
+                       index * 100'000 + 21'000);
+    planted.collective(1, CollectiveKind::all_reduce, index * 100'000, index * 100'000 + 9'000,
+                       index * 100'000 + 27'000);
   }
   auto findings = planted.ask();
   EXPECT_VALUE("nccl.clock_residual", 3'000);  // ends 6 µs apart: 3 µs from the middle
@@ -188,8 +192,10 @@ TEST(Nccl, ARankThatMissedTheBeginningIsShiftedIntoPlace) {
   Planted planted = two_ranks();
   planted.sort();
   // The first collective of rank 1 was before the window.
-  std::erase_if(planted.capture.collective_calls, [](const CollectiveCall& call) { return call.process.value == 1 && call.start_ns < 50'000; });
-  std::erase_if(planted.capture.executions, [](const Execution& execution) { return execution.process.value == 1 && execution.start_ns < 50'000; });
+  std::erase_if(planted.capture.collective_calls,
+                [](const CollectiveCall& call) { return call.process.value == 1 && call.start_ns < 50'000; });
+  std::erase_if(planted.capture.executions,
+                [](const Execution& execution) { return execution.process.value == 1 && execution.start_ns < 50'000; });
   auto findings = planted.ask();
   EXPECT_VALUE("nccl.arrival_wait.total @ rank 0", 3 * 14'000);
   EXPECT_VALUE("nccl.straggler.share @ rank 1", 75);
@@ -199,8 +205,10 @@ TEST(Nccl, ARankThatMissedTheBeginningIsShiftedIntoPlace) {
 TEST(Nccl, RanksThatNeverOverlapAreNotMatched) {
   Planted planted(2);
   for (int64_t index = 0; index < 20; ++index) {
-    planted.collective(0, CollectiveKind::all_reduce, index * 100'000, index * 100'000 + 1'000, index * 100'000 + 2'000);
-    planted.collective(1, CollectiveKind::all_reduce, index * 100'000 + 50'000, index * 100'000 + 51'000, index * 100'000 + 52'000);
+    planted.collective(0, CollectiveKind::all_reduce, index * 100'000, index * 100'000 + 1'000,
+                       index * 100'000 + 2'000);
+    planted.collective(1, CollectiveKind::all_reduce, index * 100'000 + 50'000, index * 100'000 + 51'000,
+                       index * 100'000 + 52'000);
   }
   auto findings = planted.ask();
   ASSERT_TRUE(findings.contains("nccl.arrival_wait"));
@@ -211,9 +219,10 @@ TEST(Nccl, RanksThatNeverOverlapAreNotMatched) {
 TEST(Nccl, OnlyTheRootIsWaitedForInABroadcast) {
   Planted planted(3);
   for (int64_t time : {0, 100'000, 200'000}) {
-    planted.collective(0, CollectiveKind::broadcast, time, time + 3'000, time + 9'000, 0);   // the root
+    planted.collective(0, CollectiveKind::broadcast, time, time + 3'000, time + 9'000, 0);  // the root
     planted.collective(1, CollectiveKind::broadcast, time, time + 1'000, time + 9'000, 0);
-    planted.collective(2, CollectiveKind::broadcast, time, time + 5'000, time + 9'000, 0);   // last, but nobody's concern
+    planted.collective(2, CollectiveKind::broadcast, time, time + 5'000, time + 9'000,
+                       0);  // last, but nobody's concern
   }
   auto findings = planted.ask();
   EXPECT_VALUE("nccl.arrival_wait.p50 @ rank 0", 0);
@@ -238,7 +247,8 @@ TEST(Nccl, AGroupIsOneCollective) {
   EXPECT_VALUE("nccl.collectives", 2);
   EXPECT_VALUE("nccl.arrival_wait.max @ rank 0", 500);
   EXPECT_VALUE("nccl.enqueue.max @ rank 0", 40);
-  EXPECT_NE(findings.at("nccl.arrival_wait.max @ rank 0").subject.find("group of 2 all_reduce of 8 MiB"), std::string::npos)
+  EXPECT_NE(findings.at("nccl.arrival_wait.max @ rank 0").subject.find("group of 2 all_reduce of 8 MiB"),
+            std::string::npos)
       << findings.at("nccl.arrival_wait.max @ rank 0").subject;
 }
 
@@ -279,8 +289,9 @@ TEST(Nccl, ReplayedGraphNodesAreMatchedInOrder) {
     for (int64_t replay = 0; replay < 4; ++replay) {
       for (uint64_t node = 0; node < 2; ++node) {
         const int64_t time = 100'000 + replay * 50'000 + static_cast<int64_t>(node) * 20'000;
-        Execution& execution = planted.run(rank, 1, static_cast<uint32_t>(900 + replay), time + 700 * rank, time + 10'000);
-        execution.graph_id = 3 + rank;                     // ids are a process's own
+        Execution& execution =
+            planted.run(rank, 1, static_cast<uint32_t>(900 + replay), time + 700 * rank, time + 10'000);
+        execution.graph_id = 3 + rank;  // ids are a process's own
         execution.graph_node_id = 1'000 * (rank + 1) + node;
       }
     }
@@ -290,7 +301,8 @@ TEST(Nccl, ReplayedGraphNodesAreMatchedInOrder) {
   EXPECT_VALUE("nccl.arrival_wait.p50 @ rank 0", 700);
   EXPECT_EQ(findings.at("nccl.arrival_wait.p50 @ rank 0").observations, 8u);
   EXPECT_VALUE("nccl.straggler.share @ rank 1", 100);
-  EXPECT_EQ(findings.at("nccl.arrival_wait.p50 @ rank 0").evidence, Evidence::attributed) << "by order, not by communicator";
+  EXPECT_EQ(findings.at("nccl.arrival_wait.p50 @ rank 0").evidence, Evidence::attributed)
+      << "by order, not by communicator";
 }
 
 TEST(Nccl, WithoutCallsKernelsAreMatchedByOrderAndThatIsSaid) {

@@ -15,7 +15,11 @@ struct Work {
 template <class Row>
 Work work_of(const Row& row) {
   return {row.correlation_id == 0 ? 0 : correlation_key(row.process, row.correlation_id),
-          stream_key(row.process, row.context_id, row.stream_id), row.process, row.device, row.start_ns, row.end_ns};
+          stream_key(row.process, row.context_id, row.stream_id),
+          row.process,
+          row.device,
+          row.start_ns,
+          row.end_ns};
 }
 
 // Visits executions and transfers together, by start.
@@ -44,7 +48,8 @@ Launches launches_of(const Capture& capture, const KernelSet& kernels) {
       ++result.without_correlation;
       continue;
     }
-    auto [at, added] = of_k.try_emplace(correlation_key(execution.process, execution.correlation_id), static_cast<uint32_t>(result.launches.size()));
+    auto [at, added] = of_k.try_emplace(correlation_key(execution.process, execution.correlation_id),
+                                        static_cast<uint32_t>(result.launches.size()));
     if (added) {
       result.launches.emplace_back();
     }
@@ -60,7 +65,8 @@ Launches launches_of(const Capture& capture, const KernelSet& kernels) {
     if (first_in_stream) {
       ++result.streams_of_process[work.process.value];
     }
-    if (const auto at = work.correlation == 0 ? of_k.end() : of_k.find(work.correlation); at != of_k.end() && !begun[at->second]) {
+    if (const auto at = work.correlation == 0 ? of_k.end() : of_k.find(work.correlation);
+        at != of_k.end() && !begun[at->second]) {
       begun[at->second] = true;
       Launch& launch = result.launches[at->second];
       launch.first_start_ns = work.start_ns;
@@ -83,7 +89,8 @@ Launches launches_of(const Capture& capture, const KernelSet& kernels) {
       result.launches[at->second].graph = call.kind == ApiKind::launch_graph;
     }
   }
-  std::stable_sort(result.launches.begin(), result.launches.end(), [](const Launch& a, const Launch& b) { return a.first_start_ns < b.first_start_ns; });
+  std::stable_sort(result.launches.begin(), result.launches.end(),
+                   [](const Launch& a, const Launch& b) { return a.first_start_ns < b.first_start_ns; });
   return result;
 }
 

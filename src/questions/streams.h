@@ -36,7 +36,7 @@ struct Launch {
 
 struct Launches {
   std::vector<Launch> launches;  // in the order of first_start_ns
-  uint64_t executions = 0;       // of K, all
+  uint64_t executions = 0;  // of K, all
   uint64_t without_correlation = 0;  // of these: cannot be joined to any call
   // How many streams did anything at all, by process: with a single one, no event of another stream can hold it up.
   std::unordered_map<uint32_t, uint32_t> streams_of_process;
@@ -49,8 +49,8 @@ struct Launches {
   return kind == ApiKind::launch_kernel || kind == ApiKind::launch_cooperative || kind == ApiKind::launch_graph;
 }
 [[nodiscard]] constexpr bool is_synchronisation(ApiKind kind) {
-  return kind == ApiKind::synchronize_stream || kind == ApiKind::synchronize_context || kind == ApiKind::synchronize_event ||
-         kind == ApiKind::synchronize_copy;
+  return kind == ApiKind::synchronize_stream || kind == ApiKind::synchronize_context ||
+         kind == ApiKind::synchronize_event || kind == ApiKind::synchronize_copy;
 }
 
 }  // namespace kvet::questions

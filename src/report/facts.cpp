@@ -39,12 +39,13 @@ CaptureFacts facts_of(const Capture& capture) {
   facts.counters = capture.fact("counters.mode");
   if (const std::string_view status = capture.fact("counters.status"); !status.empty() && status != "ok") {
     facts.counters += ": " + std::string(status);
-  } else if (const auto interval = whole_number(capture.fact("counters.interval_ns")); interval && !facts.counters.empty()) {
+  } else if (const auto interval = whole_number(capture.fact("counters.interval_ns"));
+             interval && !facts.counters.empty()) {
     facts.counters += " every " + format_value(static_cast<double>(*interval), "ns");
   }
   facts.processes = capture.processes.size();
-  facts.launches = static_cast<uint64_t>(
-      std::count_if(capture.api_calls.begin(), capture.api_calls.end(), [](const ApiCall& call) { return launches_work(call.kind); }));
+  facts.launches = static_cast<uint64_t>(std::count_if(capture.api_calls.begin(), capture.api_calls.end(),
+                                                       [](const ApiCall& call) { return launches_work(call.kind); }));
   facts.executions = capture.executions.size();
   facts.transfers = capture.transfers.size();
   facts.samples = capture.samples.size();

@@ -53,7 +53,7 @@ class Json {
 
   // For building. Both turn a null into an object or array first; on anything else they do nothing.
   Json& set(std::string key, Json value);  // a key that is already there is replaced. Returns *this
-  Json& push(Json value);                  // returns *this
+  Json& push(Json value);  // returns *this
 
   [[nodiscard]] bool is_null() const { return std::holds_alternative<std::monostate>(value_); }
   [[nodiscard]] bool is_array() const { return std::holds_alternative<Array>(value_); }
@@ -61,7 +61,7 @@ class Json {
   [[nodiscard]] bool is_string() const { return std::holds_alternative<std::string>(value_); }
   [[nodiscard]] bool is_boolean() const { return std::holds_alternative<bool>(value_); }
   [[nodiscard]] bool is_integer() const;  // written without fraction or exponent
-  [[nodiscard]] bool is_number() const;   // an integer or not
+  [[nodiscard]] bool is_number() const;  // an integer or not
 
   // Each is empty where the value is of another type (or, for integers, out of range).
   [[nodiscard]] std::optional<bool> boolean() const;

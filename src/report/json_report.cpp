@@ -31,13 +31,18 @@ Json findings_json(const std::vector<Finding>& findings) {
 
 Json finding_json(const Finding& finding) {
   Json out = Json::object();
-  out.set("id", finding.id).set("question", name(finding.question)).set("subject", finding.subject).set("beside", finding.beside);
+  out.set("id", finding.id)
+      .set("question", name(finding.question))
+      .set("subject", finding.subject)
+      .set("beside", finding.beside);
   out.set("value", finding.value).set("unit", finding.unit);
   Json interval;
   if (finding.interval) {
     interval.set("low", finding.interval->low).set("high", finding.interval->high);
   }
-  out.set("interval", std::move(interval)).set("observations", finding.observations).set("evidence", name(finding.evidence));
+  out.set("interval", std::move(interval))
+      .set("observations", finding.observations)
+      .set("evidence", name(finding.evidence));
   out.set("sentence", finding.sentence).set("reason", finding.reason).set("advice", finding.advice);
   return out;
 }
@@ -48,7 +53,9 @@ Json render_json(const std::vector<CaptureReport>& reports, const std::string& k
     Json kernels = Json::array();
     for (const KernelSection& kernel : report.kernels) {
       Json entry = Json::object();
-      entry.set("name", kernel.name).set("short_name", short_name(kernel.name, 100)).set("executions", kernel.executions);
+      entry.set("name", kernel.name)
+          .set("short_name", short_name(kernel.name, 100))
+          .set("executions", kernel.executions);
       entry.set("time_ns", kernel.time_ns).set("share_percent", kernel.share_percent);
       entry.set("findings", findings_json(kernel.findings));
       kernels.push(std::move(entry));
@@ -56,7 +63,9 @@ Json render_json(const std::vector<CaptureReport>& reports, const std::string& k
     Json left_out = Json::object();
     left_out.set("kernels", report.kernels_left_out).set("share_percent", report.left_out_percent);
     Json capture = facts_json(report.facts);
-    capture.set("findings", findings_json(report.findings)).set("kernels", std::move(kernels)).set("left_out", std::move(left_out));
+    capture.set("findings", findings_json(report.findings))
+        .set("kernels", std::move(kernels))
+        .set("left_out", std::move(left_out));
     captures.push(std::move(capture));
   }
   Json root = Json::object();

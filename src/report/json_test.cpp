@@ -50,7 +50,8 @@ TEST(Json, HostileNamesAreEscapedAndComeBackUnchanged) {
 }
 
 TEST(Json, ParsesIntoTypedValues) {
-  auto root = Json::parse(R"({"a":[1,-2,2.5,"t",null,true],"b":{"c":9223372036854775807,"d":9223372036854775808}})", "test");
+  auto root =
+      Json::parse(R"({"a":[1,-2,2.5,"t",null,true],"b":{"c":9223372036854775807,"d":9223372036854775808}})", "test");
   ASSERT_TRUE(root);
   const auto& list = (*root)["a"].elements();
   ASSERT_EQ(list.size(), 6u);
@@ -71,8 +72,9 @@ TEST(Json, ParsesIntoTypedValues) {
 }
 
 TEST(Json, BadTextIsBadInputThatNamesTheSubject) {
-  const char* const texts[] = {"",        "{",          "[1,]",       "{\"a\":1,}", "nul", "1 2", "\"\xff\"",
-                               "[1e999]", "{\"a\":1 \"b\":2}", "// note\n1", "NaN",        "'a'"};
+  const char* const texts[] = {"",    "{",        "[1,]",    "{\"a\":1,}",        "nul",
+                               "1 2", "\"\xff\"", "[1e999]", "{\"a\":1 \"b\":2}", "// note\n1",
+                               "NaN", "'a'"};
   for (const char* text : texts) {
     auto result = Json::parse(text, "verdict.json");
     ASSERT_FALSE(result) << text;
@@ -89,7 +91,9 @@ TEST(Json, AKeyTwiceIsRefused) {
 }
 
 TEST(Json, DepthIsLimitedExactly) {
-  auto nested = [](int levels) { return std::string(static_cast<size_t>(levels), '[') + std::string(static_cast<size_t>(levels), ']'); };
+  auto nested = [](int levels) {
+    return std::string(static_cast<size_t>(levels), '[') + std::string(static_cast<size_t>(levels), ']');
+  };
   EXPECT_TRUE(Json::parse(nested(Json::depth_limit), "f"));
   EXPECT_FALSE(Json::parse(nested(Json::depth_limit + 1), "f"));
   EXPECT_FALSE(Json::parse(std::string(1'000'000, '['), "f"));

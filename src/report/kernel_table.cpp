@@ -11,7 +11,9 @@ namespace kvet::report {
 namespace {
 
 // "A", "B", … "Z", "27", …
-std::string letter(size_t index) { return index < 26 ? std::string(1, static_cast<char>('A' + index)) : std::to_string(index + 1); }
+std::string letter(size_t index) {
+  return index < 26 ? std::string(1, static_cast<char>('A' + index)) : std::to_string(index + 1);
+}
 
 std::string letters(const std::vector<size_t>& files) {
   std::string text;
@@ -96,12 +98,18 @@ Json render_json(const KernelTable& table, const std::string& kvet_version) {
     Json entry = Json::object();
     entry.set("name", row.name).set("short_name", short_name(row.name, 100)).set("pattern", row.pattern);
     entry.set("executions", row.executions).set("graph_executions", row.graph_executions).set("time_ns", row.time_ns);
-    entry.set("share_percent", row.share_percent).set("mean_ns", row.mean_ns).set("shapes", row.shapes).set("streams", row.streams);
+    entry.set("share_percent", row.share_percent)
+        .set("mean_ns", row.mean_ns)
+        .set("shapes", row.shapes)
+        .set("streams", row.streams);
     entry.set("devices", std::move(devices)).set("run_by", std::move(run_by)).set("code_differs", row.code_differs);
     kernels.push(std::move(entry));
   }
   Json root = Json::object();
-  root.set("schema", "kvet.kernels/1").set("kvet_version", kvet_version).set("files", std::move(files)).set("kernels", std::move(kernels));
+  root.set("schema", "kvet.kernels/1")
+      .set("kvet_version", kvet_version)
+      .set("files", std::move(files))
+      .set("kernels", std::move(kernels));
   return root;
 }
 

@@ -164,7 +164,7 @@ std::string shorten_path(std::string_view text, Detail detail, bool keep_namespa
 
 // Numbers, flags and plain types say less about a kernel than the name of a functor.
 bool says_little(std::string_view argument) {
-  constexpr std::string_view plain[] = {"true", "false", "bool", "char",  "short", "int",    "long",
+  constexpr std::string_view plain[] = {"true",  "false",  "bool", "char",  "short",  "int",     "long",
                                         "float", "double", "void", "const", "signed", "unsigned"};
   if (argument.empty() || argument.front() == '(' || argument.front() == '-' ||
       (argument.front() >= '0' && argument.front() <= '9')) {
@@ -227,16 +227,17 @@ std::string shorten_path(std::string_view text, Detail detail, bool keep_namespa
     std::string out;
     for (const Component& part : parts) {
       if (!anonymous(part.head)) {
-        out += (out.empty() ? "" : "::") + std::string(part.head) + shorten_arguments(part, detail) + std::string(part.tail);
+        out += (out.empty() ? "" : "::") + std::string(part.head) + shorten_arguments(part, detail) +
+               std::string(part.tail);
       }
     }
     return out;
   }
   // A cast value, "(Kind)2", keeps its short form; something inside a function is called by that function.
   for (const Component& part : parts) {
-    const bool function = part.tail.starts_with('(') ||
-                          (!part.has_arguments && without_parameters(part.head).size() < part.head.size() &&
-                           !part.head.starts_with("{lambda"));
+    const bool function =
+        part.tail.starts_with('(') || (!part.has_arguments && without_parameters(part.head).size() < part.head.size() &&
+                                       !part.head.starts_with("{lambda"));
     if (function && &part != &parts.back()) {
       return std::string(without_parameters(part.head)) + shorten_arguments(part, detail);
     }
@@ -253,10 +254,10 @@ struct Attempt {
 // From much detail to little. What a kernel was instantiated with tells more than the namespace it lives in, and one
 // telling argument more than several numbers. Depth 8 is deeper than names that still fit on a line.
 constexpr Attempt attempts[] = {
-    {true, {all, 8}},  {true, {all, 2}},  {false, {all, 8}}, {false, {all, 2}}, {true, {4, 2}},  {false, {4, 2}},
-    {false, {3, 2}},   {false, {2, 2}},   {false, {1, 8}},   {false, {1, 3}},   {false, {1, 2}}, {true, {all, 1}},
-    {false, {all, 1}}, {false, {4, 1}},   {false, {3, 1}},   {false, {2, 1}},   {false, {1, 1}}, {true, {0, 0}},
-    {false, {0, 0}},
+    {true, {all, 8}}, {true, {all, 2}}, {false, {all, 8}}, {false, {all, 2}}, {true, {4, 2}},
+    {false, {4, 2}},  {false, {3, 2}},  {false, {2, 2}},   {false, {1, 8}},   {false, {1, 3}},
+    {false, {1, 2}},  {true, {all, 1}}, {false, {all, 1}}, {false, {4, 1}},   {false, {3, 1}},
+    {false, {2, 1}},  {false, {1, 1}},  {true, {0, 0}},    {false, {0, 0}},
 };
 
 bool fits(std::string_view text, size_t columns) {
@@ -289,7 +290,8 @@ std::string escape_pattern(std::string_view text) {
 
 std::string shell_quoted(const std::string& text) {
   const bool plain = std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == ':' || c == '-';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == ':' ||
+           c == '-';
   });
   if (plain && !text.empty()) {
     return text;

@@ -10,13 +10,14 @@ namespace {
 TEST(ShortName, SignatureGoesFirst) {
   EXPECT_EQ(short_name("_Z5scalePfi", 40), "scale");
   EXPECT_EQ(short_name("void at::native::fill<float>(float*)", 40), "at::native::fill<float>");
-  EXPECT_EQ(short_name("ncclKernel_AllReduce_RING_LL_Sum_float(ncclWorkElem)", 60), "ncclKernel_AllReduce_RING_LL_Sum_float");
+  EXPECT_EQ(short_name("ncclKernel_AllReduce_RING_LL_Sum_float(ncclWorkElem)", 60),
+            "ncclKernel_AllReduce_RING_LL_Sum_float");
   EXPECT_EQ(short_name("void f<int>(int*) [clone .constprop.0]", 60), "f<int>");
 }
 
 TEST(ShortName, OtherNamesStayAsTheyAre) {
-  for (const char* name : {"triton_poi_fused_add_0d1d2d", "ampere_sgemm_32x32_sliced1x4_nn", "Memcpy HtoD (Pinned -> Device)",
-                           "a b c", "operator_kernel", ""}) {
+  for (const char* name : {"triton_poi_fused_add_0d1d2d", "ampere_sgemm_32x32_sliced1x4_nn",
+                           "Memcpy HtoD (Pinned -> Device)", "a b c", "operator_kernel", ""}) {
     EXPECT_EQ(short_name(name, 60), name);
   }
 }
@@ -24,15 +25,17 @@ TEST(ShortName, OtherNamesStayAsTheyAre) {
 TEST(ShortName, NamespacesInArgumentsGoThenArguments) {
   const std::string name =
       "void at::native::vectorized_elementwise_kernel<4, at::native::AUnaryFunctor<float, float, float, "
-      "at::native::binary_internal::MulFunctor<float> >, std::array<char*, 2ul> >(int, at::native::AUnaryFunctor<float, "
+      "at::native::binary_internal::MulFunctor<float> >, std::array<char*, 2ul> >(int, "
+      "at::native::AUnaryFunctor<float, "
       "float, float, at::native::binary_internal::MulFunctor<float> >, std::array<char*, 2ul>)";
   EXPECT_EQ(short_name(name, 200).substr(0, 76),
             "at::native::vectorized_elementwise_kernel<4, at::native::AUnaryFunctor<float");
   EXPECT_EQ(short_name(name, 120),
             "at::native::vectorized_elementwise_kernel<4, AUnaryFunctor<float, float, float, MulFunctor<float>>, "
             "array<char*, 2ul>>");
-  EXPECT_EQ(short_name(name, 108),
-            "vectorized_elementwise_kernel<4, AUnaryFunctor<float, float, float, MulFunctor<float>>, array<char*, 2ul>>");
+  EXPECT_EQ(
+      short_name(name, 108),
+      "vectorized_elementwise_kernel<4, AUnaryFunctor<float, float, float, MulFunctor<float>>, array<char*, 2ul>>");
   EXPECT_EQ(short_name(name, 75), "vectorized_elementwise_kernel<…AUnaryFunctor<…MulFunctor<float>>…>");
   EXPECT_EQ(short_name(name, 62), "vectorized_elementwise_kernel<…AUnaryFunctor<…MulFunctor<…>>…>");
   EXPECT_EQ(short_name(name, 60), "vectorized_elementwise_kernel<4, AUnaryFunctor<…>, array<…>>");
@@ -43,15 +46,17 @@ TEST(ShortName, NamespacesInArgumentsGoThenArguments) {
 }
 
 TEST(ShortName, ALambdaIsCalledByItsFunction) {
-  const std::string copy = "at::native::(anonymous namespace)::direct_copy_kernel_cuda(at::TensorIteratorBase&)::{lambda()#2}"
-                           "::operator()() const::{lambda()#14}::operator()() const::{lambda(float)#1}";
+  const std::string copy =
+      "at::native::(anonymous namespace)::direct_copy_kernel_cuda(at::TensorIteratorBase&)::{lambda()#2}"
+      "::operator()() const::{lambda()#14}::operator()() const::{lambda(float)#1}";
   const std::string name = "void at::native::elementwise_kernel<128, 2, at::native::gpu_kernel_impl<" + copy +
                            ">(at::TensorIteratorBase&, " + copy + " const&)::{lambda(int)#1}>(int, int)";
   EXPECT_EQ(short_name(name, 90), "at::native::elementwise_kernel<128, 2, gpu_kernel_impl<direct_copy_kernel_cuda>>");
 }
 
 TEST(ShortName, AnonymousNamespacesGoWhenSpaceIsShort) {
-  const std::string name = "void (anonymous namespace)::softmax_warp_forward<float, float, float, 10, true, false>(float*)";
+  const std::string name =
+      "void (anonymous namespace)::softmax_warp_forward<float, float, float, 10, true, false>(float*)";
   EXPECT_EQ(short_name(name, 60), "softmax_warp_forward<float, float, float, 10, true, false>");
 }
 
@@ -67,10 +72,11 @@ TEST(ShortName, HostileNamesFitAndAreHarmless) {
     nested += "<a";
   }
   for (const std::string& name :
-       {std::string("<script>alert('x')</script>"), std::string("\x1b[2J\x1b]0;title\x07kernel"), std::string("a\nb\r\nc"),
-        std::string(100'000, 'x'), std::string(100'000, '<'), std::string(100'000, '\xff'), std::string("k\xc3("), nested,
-        nested + std::string(20'000, '>'), std::string("_Z") + std::string(100'000, 'N'), std::string(50'000, ':'),
-        std::string("void operator"), std::string("("), std::string(")("), std::string("a::"), std::string("::")}) {
+       {std::string("<script>alert('x')</script>"), std::string("\x1b[2J\x1b]0;title\x07kernel"),
+        std::string("a\nb\r\nc"), std::string(100'000, 'x'), std::string(100'000, '<'), std::string(100'000, '\xff'),
+        std::string("k\xc3("), nested, nested + std::string(20'000, '>'), std::string("_Z") + std::string(100'000, 'N'),
+        std::string(50'000, ':'), std::string("void operator"), std::string("("), std::string(")("), std::string("a::"),
+        std::string("::")}) {
     for (size_t columns : {5u, 20u, 60u}) {
       const std::string text = short_name(name, columns);
       EXPECT_LE(display_width(text), columns) << name.substr(0, 40);
@@ -101,8 +107,8 @@ TEST(BaseName, IsTheIdentifierOfTheFunction) {
 }
 
 TEST(PatternMaker, FindsTheShortestThatMatchesNothingElse) {
-  const PatternMaker maker({"_Z8rms_normPf", "_Z8rms_normPd", "_Z4reluPf", "void ns::k<4, int>(int)", "void ns::k<4, float>(int)",
-                            "a+b", "evil\x1b[31m'; rm -rf /"});
+  const PatternMaker maker({"_Z8rms_normPf", "_Z8rms_normPd", "_Z4reluPf", "void ns::k<4, int>(int)",
+                            "void ns::k<4, float>(int)", "a+b", "evil\x1b[31m'; rm -rf /"});
   EXPECT_EQ(maker.pattern_for("_Z4reluPf"), "relu");
   EXPECT_EQ(maker.pattern_for("_Z8rms_normPf"), R"('rms_norm\(float')");
   EXPECT_EQ(maker.pattern_for("void ns::k<4, int>(int)"), "'k<4, int'");

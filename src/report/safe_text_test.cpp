@@ -17,15 +17,23 @@ TEST(SafeText, ControlCharactersAreSpelledOut) {
   EXPECT_EQ(safe_text("a\nb\tc\rd"), "a\\nb\\tc\\x0dd");
   EXPECT_EQ(safe_text(std::string_view("a\0b", 3)), "a\\x00b");
   EXPECT_EQ(safe_text("\x7f"), "\\x7f");
-  EXPECT_EQ(safe_text("\xc2\x9b" "31m"), "\\u009b31m");        // C1: one-byte CSI
-  EXPECT_EQ(safe_text("a\xe2\x80\xae" "b"), "a\\u202eb");       // right-to-left override
-  EXPECT_EQ(safe_text("a\xe2\x80\x8b" "b"), "a\\u200bb");       // zero-width space
+  EXPECT_EQ(safe_text("\xc2\x9b"
+                      "31m"),
+            "\\u009b31m");        // C1: one-byte CSI
+  EXPECT_EQ(safe_text("a\xe2\x80\xae"
+                      "b"),
+            "a\\u202eb");       // right-to-left override
+  EXPECT_EQ(safe_text("a\xe2\x80\x8b"
+                      "b"),
+            "a\\u200bb");       // zero-width space
   EXPECT_EQ(safe_text("\xf3\xa0\x81\x81"), "\\ue0041");         // a tag character
 }
 
 TEST(SafeText, BadUtf8IsReplaced) {
   const std::string r = "\xef\xbf\xbd";
-  EXPECT_EQ(safe_text("a\xff" "b"), "a" + r + "b");
+  EXPECT_EQ(safe_text("a\xff"
+                      "b"),
+            "a" + r + "b");
   EXPECT_EQ(safe_text("\xc0\xaf"), r + r);              // overlong
   EXPECT_EQ(safe_text("\xed\xa0\x80"), r + r + r);      // surrogate
   EXPECT_EQ(safe_text("\xf4\x90\x80\x80"), r + r + r + r);  // above U+10FFFF

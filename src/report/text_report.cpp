@@ -60,9 +60,7 @@ std::string label_of(const Finding& finding) {
   return safe_text(label, 200);
 }
 
-std::string beside_of(const Finding& finding) {
-  return finding.beside.empty() ? "" : short_name(finding.beside, 60);
-}
+std::string beside_of(const Finding& finding) { return finding.beside.empty() ? "" : short_name(finding.beside, 60); }
 
 class Renderer {
  public:
@@ -89,7 +87,8 @@ class Renderer {
   void header(const CaptureReport& report) {
     const CaptureFacts& facts = report.facts;
     page_.paragraph(safe_text(facts.path, 400), "", "  ", Style::bold);
-    std::string first = facts.tier.empty() ? "tier unknown (not recorded by kvet)" : "tier " + safe_text(facts.tier, 40);
+    std::string first =
+        facts.tier.empty() ? "tier unknown (not recorded by kvet)" : "tier " + safe_text(facts.tier, 40);
     first += facts.duration_ns ? ", " + format_value(static_cast<double>(*facts.duration_ns), "ns") + " recorded" : "";
     first += facts.complete ? ", complete" : ", INCOMPLETE";
     first += facts.lost == 0 ? ", nothing lost" : ", " + format_count(facts.lost) + " events LOST";
@@ -98,9 +97,10 @@ class Renderer {
     for (const std::string& device : facts.devices) {
       devices += (devices.empty() ? "" : ", ") + safe_text(device, 60);
     }
-    page_.paragraph((devices.empty() ? "no device seen" : devices) + "; " + format_count(facts.processes) + " processes, " +
-                        format_count(facts.launches) + " launches, " + format_count(facts.executions) + " executions, " +
-                        format_count(facts.transfers) + " copies, " + format_count(facts.samples) + " counter samples",
+    page_.paragraph((devices.empty() ? "no device seen" : devices) + "; " + format_count(facts.processes) +
+                        " processes, " + format_count(facts.launches) + " launches, " + format_count(facts.executions) +
+                        " executions, " + format_count(facts.transfers) + " copies, " + format_count(facts.samples) +
+                        " counter samples",
                     "  ", "  ");
     if (!facts.counters.empty()) {
       page_.paragraph("counters " + safe_text(facts.counters, 300), "  ", "  ");
@@ -113,8 +113,9 @@ class Renderer {
   // What must be known before any number is believed.
   void warnings(const CaptureReport& report) {
     if (!report.facts.complete) {
-      page_.paragraph("The recorder did not finish: the end of this capture is missing, and no verdict passes on it. Record again.",
-                      "! ", "  ", Style::warning);
+      page_.paragraph(
+          "The recorder did not finish: the end of this capture is missing, and no verdict passes on it. Record again.",
+          "! ", "  ", Style::warning);
     }
     for (const Finding& finding : report.findings) {
       if (is_warning(finding)) {
@@ -127,7 +128,9 @@ class Renderer {
     }
   }
   // A finding about the capture that comes with advice is something to act on.
-  static bool is_warning(const Finding& finding) { return finding.question == Question::capture && !finding.advice.empty(); }
+  static bool is_warning(const Finding& finding) {
+    return finding.question == Question::capture && !finding.advice.empty();
+  }
 
   static std::string joined(std::string text, const std::string& advice) {
     if (!advice.empty()) {
@@ -147,14 +150,15 @@ class Renderer {
       page_.blank();
       page_.line(names[index], Style::bold);
       if (kernel.executions > 0) {
-        page_.line("  " + format_count(kernel.executions) + " executions, " + format_value(kernel.time_ns, "ns") + ", " +
-                   format_value(kernel.share_percent, "%") + " of all kernels' time");
+        page_.line("  " + format_count(kernel.executions) + " executions, " + format_value(kernel.time_ns, "ns") +
+                   ", " + format_value(kernel.share_percent, "%") + " of all kernels' time");
       }
       questions(kernel.findings, false);
     }
     if (report.kernels_left_out > 0) {
       page_.blank();
-      page_.paragraph(format_count(report.kernels_left_out) + " more kernels with " + format_value(report.left_out_percent, "%") +
+      page_.paragraph(format_count(report.kernels_left_out) + " more kernels with " +
+                          format_value(report.left_out_percent, "%") +
                           " of the kernels' time are left out. `kvet kernels` lists them, `--kernel RE` picks.",
                       "", "", Style::dim);
     }
@@ -173,7 +177,8 @@ class Renderer {
   }
 
   void questions(const std::vector<Finding>& findings, bool warnings_shown) {
-    for (Question question : {Question::capture, Question::occupancy, Question::dram, Question::dispatch, Question::nccl}) {
+    for (Question question :
+         {Question::capture, Question::occupancy, Question::dram, Question::dispatch, Question::nccl}) {
       std::vector<const Finding*> own;
       for (const Finding& finding : findings) {
         if (finding.question == question && !(warnings_shown && is_warning(finding))) {
@@ -232,7 +237,8 @@ class Renderer {
     }
     numbers(finding, middle);
     if (!finding.sentence.empty() || !finding.advice.empty()) {
-      page_.paragraph(joined(safe_text(finding.sentence, longest_sentence), finding.advice), "        ", "        ", Style::dim);
+      page_.paragraph(joined(safe_text(finding.sentence, longest_sentence), finding.advice), "        ", "        ",
+                      Style::dim);
     }
   }
 
@@ -243,10 +249,12 @@ class Renderer {
     for (; end < findings.size(); ++end) {
       const Finding& next = *findings[end];
       const Stem stem = stem_of(next.id);
-      if (!next.value || stem.name != stem_of(first.id).name || next.beside != first.beside || next.subject != first.subject) {
+      if (!next.value || stem.name != stem_of(first.id).name || next.beside != first.beside ||
+          next.subject != first.subject) {
         break;
       }
-      const auto which = std::find(std::begin(statistics), std::end(statistics), stem.statistic) - std::begin(statistics);
+      const auto which =
+          std::find(std::begin(statistics), std::end(statistics), stem.statistic) - std::begin(statistics);
       std::string& cell = cells[which];
       if (which == static_cast<std::ptrdiff_t>(std::size(statistics)) || !cell.empty()) {
         break;
@@ -262,8 +270,9 @@ class Renderer {
   }
 
   void numbers(const Finding& finding, const std::string& middle) {
-    std::string text = pad_right("    " + std::string(label_indent - 4, ' ') + safe_text("  " + label_of(finding), label_columns()),
-                                 label_indent + label_columns());
+    std::string text =
+        pad_right("    " + std::string(label_indent - 4, ' ') + safe_text("  " + label_of(finding), label_columns()),
+                  label_indent + label_columns());
     text += pad_right(middle, 4 * number_columns);
     text += "  " + pad_right(name(finding.evidence), evidence_columns - 2);
     text += pad_left(format_count(finding.observations), count_columns);
@@ -286,8 +295,8 @@ class Renderer {
         last = stem_of(next.id).name;
       }
     }
-    page_.paragraph(joined(labels + " unavailable: " + safe_text(first.reason, longest_sentence), first.advice), "      ", "        ",
-                    Style::dim);
+    page_.paragraph(joined(labels + " unavailable: " + safe_text(first.reason, longest_sentence), first.advice),
+                    "      ", "        ", Style::dim);
     return end;
   }
 

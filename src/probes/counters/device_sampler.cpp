@@ -144,7 +144,9 @@ bool DeviceSampler::begin() {
         KVET_SAMPLER_STATE_DEGRADED,
         fmt::format("chip {} samples every so many clock cycles, not every {} ns: the interval varies with the clock",
                     session_->chip(), interval_ns_));
-  } else if (const std::string missing = missing_fields(session_->metrics()); !missing.empty()) {
+  } else if (
+      // What only adds detail may be missing without a word: the list of metrics in the capture shows it.
+      const std::string missing = missing_fields(session_->metrics(), MetricGroup::fingerprint); !missing.empty()) {
     send_status(KVET_SAMPLER_STATE_DEGRADED,
                 fmt::format("chip {} does not give these in one pass with the rest: {}", session_->chip(), missing));
   }

@@ -94,14 +94,20 @@ std::vector<Metric> choose_metrics(const CountPasses& passes, MetricGroup up_to)
   return chosen;
 }
 
-std::string missing_fields(const std::vector<Metric>& chosen) {
-  std::string missing;
-  for (int field = 0; field < KVET_COUNTER_FIELDS; ++field) {
-    if (std::none_of(chosen.begin(), chosen.end(), [&](const Metric& metric) { return metric.field == field; })) {
-      missing += (missing.empty() ? "" : ", ") + std::string(field_names[static_cast<size_t>(field)]);
+std::string missing_fields(const std::vector<Metric>& chosen, MetricGroup up_to) {
+  std::vector<kvet_counter_field> missing;
+  for (const Metric& metric : all) {
+    const auto same = [&](const Metric& other) { return other.field == metric.field; };
+    if (metric.group <= up_to && std::none_of(chosen.begin(), chosen.end(), same) &&
+        std::find(missing.begin(), missing.end(), metric.field) == missing.end()) {
+      missing.push_back(metric.field);
     }
   }
-  return missing;
+  std::string text;
+  for (kvet_counter_field field : missing) {
+    text += (text.empty() ? "" : ", ") + std::string(field_name(field));
+  }
+  return text;
 }
 
 const char* field_name(kvet_counter_field field) { return field_names[static_cast<size_t>(field)]; }

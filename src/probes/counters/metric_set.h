@@ -38,8 +38,8 @@ using CountPasses = std::function<std::optional<size_t>(const std::vector<const 
 // The largest set, by worth, that fits into one pass; at most one metric per field. `up_to`: leave out later groups.
 [[nodiscard]] std::vector<Metric> choose_metrics(const CountPasses& passes, MetricGroup up_to = MetricGroup::detail);
 
-// Fields of which no metric was chosen, as names for a message: "register_cycles, tensor_cycles".
-[[nodiscard]] std::string missing_fields(const std::vector<Metric>& chosen);
+// Fields of these groups of which no metric was chosen, as names for a message: "register_cycles, tensor_cycles".
+[[nodiscard]] std::string missing_fields(const std::vector<Metric>& chosen, MetricGroup up_to);
 [[nodiscard]] const char* field_name(kvet_counter_field field);
 
 }  // namespace kvet::probes

@@ -72,6 +72,15 @@ Result<void> make_pipe(FileDescriptor& read_end, FileDescriptor& write_end) {
   return {};
 }
 
+// Ends a process without waiting for it longer than 0.2 s: one that the kernel cannot end now (a driver call that hangs)
+// is left to init.
+void end_process(pid_t process) {
+  ::kill(process, SIGKILL);
+  for (int tries = 0; tries < 100 && ::waitpid(process, nullptr, WNOHANG) == 0; ++tries) {
+    ::usleep(2000);
+  }
+}
+
 class Client final : public SamplerClient {
  public:
   Client(const SamplerOptions& options, DeviceDirectory& directory)
@@ -79,8 +88,7 @@ class Client final : public SamplerClient {
   ~Client() override {
     control_.reset();
     if (process_ > 0) {
-      ::kill(process_, SIGKILL);
-      ::waitpid(process_, nullptr, 0);
+      end_process(process_);
     }
   }
 
@@ -240,14 +248,15 @@ void Client::reap(EventSink& sink) {
     ::usleep(2000);
   }
   if (reaped == 0) {
-    ::kill(process_, SIGKILL);
-    ::waitpid(process_, &wait_status, 0);
+    end_process(process_);
   }
   process_ = -1;
   if (decoder_.ended()) {
     return;
   }
-  if (WIFSIGNALED(wait_status)) {
+  if (reaped == 0) {
+    give_up(sink, "the counter sampler closed its pipe without an end and was ended");
+  } else if (WIFSIGNALED(wait_status)) {
     give_up(sink, fmt::format("the counter sampler died of signal {} ({})", WTERMSIG(wait_status),
                               ::strsignal(WTERMSIG(wait_status))));
   } else {
@@ -259,8 +268,7 @@ void Client::give_up(EventSink& sink, std::string why) {
   data_.reset();
   control_.reset();
   if (process_ > 0) {
-    ::kill(process_, SIGKILL);
-    ::waitpid(process_, nullptr, 0);
+    end_process(process_);
     process_ = -1;
   }
   if (!trouble_.empty()) {

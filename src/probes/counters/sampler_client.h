@@ -8,6 +8,9 @@
 //   (*sampler)->stop(sink, 5s);                  // drains, emits the facts counters.* and driver_version
 //   (*sampler)->status();                        // "ok", or why counters are missing and what to do
 // Nothing here blocks longer than the limit it is given.
+//
+// Samples carry raw times. Put a clocks::AligningSink in front of the capture file for the whole recording and call its
+// align() after stop() and after the last execution: it finds the mapping to CLOCK_MONOTONIC from what passed through.
 #pragma once
 
 #include <chrono>

@@ -1,0 +1,239 @@
+// The order of calls, the fall-backs and the loop that decodes, against hardware that does what the test says.
+#include "probes/counters/pm_session.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "probes/counters/device_sampler.h"
+#include "probes/counters/fake_pm_library.h"
+
+namespace kvet::probes {
+namespace {
+
+class Session : public testing::Test {
+ protected:
+  Session() { fake = &hardware; }
+  ~Session() override {
+    EXPECT_EQ(hardware.hosts, 0) << "a host object was not freed";
+    EXPECT_EQ(hardware.enabled, 0) << "sampling was left enabled";
+  }
+  [[nodiscard]] Result<std::unique_ptr<PmSession>> open(uint32_t samples_per_image = 16) const {
+    PmOptions options;
+    options.samples_per_image = samples_per_image;
+    return PmSession::open(library, 0, options);
+  }
+  void gather(uint64_t from, uint64_t to) {
+    const std::lock_guard lock(hardware.mutex);
+    for (uint64_t i = from; i < to; ++i) {
+      hardware.buffer.push_back({1'000'000'000 + i * 100'000, 1'000'000'000 + (i + 1) * 100'000});
+    }
+  }
+  FakeHardware hardware;
+  PmLibrary library = fake_pm_library();
+};
+
+TEST_F(Session, SamplesByTimeWithEveryMetric) {
+  auto session = open();
+  ASSERT_TRUE(session) << session.error().message();
+  EXPECT_EQ(hardware.trigger, uint32_t{KVET_PM_TRIGGER_TIME});
+  EXPECT_EQ(hardware.interval, 100'000u);
+  EXPECT_EQ(hardware.configured_metrics, size_t{KVET_COUNTER_FIELDS});
+  EXPECT_EQ((*session)->chip(), "FK100");
+}
+
+TEST_F(Session, SamplesByClockWhereTheHardwareHasNoTimer) {
+  hardware.time_trigger_result = KVET_PM_NOT_SUPPORTED;
+  auto session = open();
+  ASSERT_TRUE(session) << session.error().message();
+  EXPECT_EQ(hardware.trigger, uint32_t{KVET_PM_TRIGGER_SYSTEM_CLOCK});
+  EXPECT_FALSE((*session)->time_trigger());
+  EXPECT_EQ(hardware.configured_metrics, size_t{KVET_COUNTER_FIELDS});
+}
+
+TEST_F(Session, GivesUpGroupsThatTheHardwareRefuses) {
+  hardware.largest_config = 9;  // basic, flows and fingerprint: 5 + 2 + 2
+  auto session = open();
+  ASSERT_TRUE(session) << session.error().message();
+  EXPECT_EQ(hardware.configured_metrics, 9u);
+  EXPECT_EQ(missing_fields((*session)->metrics(), MetricGroup::fingerprint), "");
+}
+
+TEST_F(Session, RefusalsAreSentences) {
+  hardware.enable_result = KVET_PM_INSUFFICIENT_PRIVILEGES;
+  auto session = open();
+  ASSERT_FALSE(session);
+  EXPECT_EQ(session.error().kind, ErrorKind::unavailable);
+  EXPECT_NE(session.error().message().find("administrators"), std::string::npos);
+
+  hardware.enable_result = 0;
+  for (const Metric& metric : known_metrics()) {
+    hardware.unknown_metrics.insert(metric.name);
+  }
+  session = open();
+  ASSERT_FALSE(session);
+  EXPECT_NE(session.error().message().find("FK100"), std::string::npos) << session.error().message();
+}
+
+TEST_F(Session, DecodesInSmallImages) {
+  auto session = open(16);
+  ASSERT_TRUE(session);
+  ASSERT_TRUE((*session)->start());
+  gather(0, 40);
+  std::vector<uint64_t> starts;
+  std::vector<double> first_values;
+  const auto take = [&](const PmSample& sample) {
+    starts.push_back(sample.start_ns);
+    first_values.push_back(sample.values.front());
+  };
+  for (bool more : {true, true, false}) {
+    auto decoded = (*session)->decode(take);
+    ASSERT_TRUE(decoded);
+    EXPECT_EQ(decoded->more, more);
+  }
+  ASSERT_EQ(starts.size(), 40u);
+  for (uint64_t i = 0; i < 40; ++i) {
+    EXPECT_EQ(starts[i], 1'000'000'000 + i * 100'000);
+    EXPECT_EQ(first_values[i], static_cast<double>(starts[i] + std::strlen("gpc__cycles_elapsed.max")));
+  }
+}
+
+// ---- The thread that samples one device ----------------------------------------------------------------------------
+
+class OneDevice : public Session {
+ protected:
+  OneDevice() {
+    int ends[2];
+    EXPECT_EQ(::pipe(ends), 0);
+    read_end = ends[0];
+    writer = std::make_unique<MessageWriter>(ends[1]);
+    write_end = ends[1];
+  }
+  ~OneDevice() override {
+    sampler.reset();
+    ::close(read_end);
+    ::close(write_end);
+  }
+  void start() {
+    auto session = open();
+    ASSERT_TRUE(session) << session.error().message();
+    sampler = std::make_unique<DeviceSampler>(*writer, 5, std::move(*session), 100'000);
+  }
+  // All messages so far, by kind.
+  void read_messages() {
+    writer->flush();
+    std::vector<std::byte> bytes(1 << 16);
+    const ssize_t count = ::read(read_end, bytes.data(), bytes.size());
+    for (size_t place = 0; static_cast<ssize_t>(place) < count;) {
+      kvet_sampler_header header;
+      std::memcpy(&header, bytes.data() + place, sizeof(header));
+      const auto copy = [&](auto& list) { std::memcpy(&list.emplace_back(), bytes.data() + place, header.size); };
+      switch (header.kind) {
+        case KVET_SAMPLER_SAMPLE: copy(samples); break;
+        case KVET_SAMPLER_LOSS: copy(losses); break;
+        case KVET_SAMPLER_STATUS: copy(statuses); break;
+        case KVET_SAMPLER_CLOCK: copy(clocks); break;
+        default: ADD_FAILURE() << "message kind " << header.kind;
+      }
+      place += header.size;
+    }
+  }
+  void stop() {
+    sampler->request_stop(monotonic_ns() + 60'000'000'000);
+    while (!sampler->done()) {
+      ::usleep(1'000);
+    }
+  }
+  void wait_until_decoded() {
+    for (;;) {
+      ::usleep(1'000);
+      const std::lock_guard lock(hardware.mutex);
+      if (hardware.buffer.empty() && !hardware.overflow) {
+        return;
+      }
+    }
+  }
+
+  int read_end = -1, write_end = -1;
+  std::unique_ptr<MessageWriter> writer;
+  std::unique_ptr<DeviceSampler> sampler;
+  std::vector<kvet_sampler_sample> samples;
+  std::vector<kvet_sampler_loss> losses;
+  std::vector<kvet_sampler_status> statuses;
+  std::vector<kvet_sampler_clock> clocks;
+};
+
+TEST_F(OneDevice, SendsTheClockBeforeTheSamplesAndDropsTheFirst) {
+  gather(0, 10);
+  const int64_t before_ns = monotonic_ns();
+  start();
+  EXPECT_EQ(sampler->wait_flowing(), "");
+  stop();
+  read_messages();
+  ASSERT_EQ(clocks.size(), 1u);
+  EXPECT_EQ(clocks[0].raw_ns, 1'000'100'000u);  // the end of the first sample
+  EXPECT_GE(clocks[0].earliest_ns, static_cast<uint64_t>(before_ns));
+  EXPECT_GE(clocks[0].latest_ns, clocks[0].earliest_ns);
+  ASSERT_EQ(samples.size(), 9u);
+  EXPECT_EQ(samples[0].start_ns, 1'000'100'000u);
+  EXPECT_EQ(samples[0].device, 5u);
+  EXPECT_EQ(samples[0].known, (1u << KVET_COUNTER_FIELDS) - 1);
+  EXPECT_EQ(hardware.starts, 1);
+  EXPECT_EQ(hardware.stops, 1);
+}
+
+TEST_F(OneDevice, SaysSoWhenNothingComes) {
+  start();
+  EXPECT_NE(sampler->wait_flowing().find("no sample came"), std::string::npos);
+}
+
+TEST_F(OneDevice, SaysSoWhenTheStartIsRefused) {
+  hardware.start_result = KVET_PM_HARDWARE_BUSY;
+  start();
+  EXPECT_NE(sampler->wait_flowing().find("held by another client"), std::string::npos);
+}
+
+TEST_F(OneDevice, StartsAgainAfterAnOverflowAndCountsTheHole) {
+  gather(0, 10);
+  start();
+  EXPECT_EQ(sampler->wait_flowing(), "");
+  {
+    const std::lock_guard lock(hardware.mutex);
+    hardware.overflow = true;
+  }
+  wait_until_decoded();
+  gather(49, 60);  // after the restart: the first of these spans the pause
+  wait_until_decoded();
+  stop();
+  read_messages();
+  EXPECT_EQ(hardware.starts, 2);
+  ASSERT_FALSE(losses.empty());
+  EXPECT_EQ(losses[0].loss, uint32_t{KVET_SAMPLER_LOSS_OVERFLOW});
+  EXPECT_EQ(losses[0].count, 40u);  // 10 to 49, the dropped one included
+  EXPECT_EQ(samples.size(), 9u + 10u);
+  ASSERT_EQ(statuses.size(), 2u);
+  EXPECT_EQ(statuses[1].state, uint32_t{KVET_SAMPLER_STATE_DEGRADED});
+  EXPECT_NE(std::string(statuses[1].text).find("ran over"), std::string::npos);
+}
+
+TEST_F(OneDevice, AFailureLaterOnIsSaidAndTheRestIsCounted) {
+  gather(0, 10);
+  start();
+  EXPECT_EQ(sampler->wait_flowing(), "");
+  {
+    const std::lock_guard lock(hardware.mutex);
+    hardware.decode_result = KVET_PM_UNKNOWN;
+  }
+  ::usleep(120'000);  // longer than the 50 ms that a stop may cut off without a word
+  stop();
+  read_messages();
+  ASSERT_EQ(statuses.size(), 2u);
+  EXPECT_NE(std::string(statuses[1].text).find("sampling ended early"), std::string::npos);
+  ASSERT_FALSE(losses.empty());
+  EXPECT_EQ(losses.back().loss, uint32_t{KVET_SAMPLER_LOSS_UNDRAINED});
+  EXPECT_GE(losses.back().count, 500u);
+}
+
+}  // namespace
+}  // namespace kvet::probes

@@ -231,9 +231,13 @@ TEST(Comparison, LossesOutsideTheWindowOrOfOtherSourcesDoNotRefuse) {
 
 TEST(Comparison, OwnOverheadAboveTheBudgetIsRefused) {
   Experiment experiment = full(80, 1.5);
-  experiment.decision.overhead = {{Arm::baseline, 1.01, 1}, {Arm::candidate, 1.07, 1}};
+  experiment.decision.overhead = {{Arm::baseline, 1.01, {}, 1}, {Arm::candidate, 1.07, {}, 1}};
   EXPECT_EQ(experiment.run()->refusals.at(0).code, "overhead");
   experiment.decision.overhead_budget = 0.10;
+  EXPECT_EQ(experiment.run()->word, Word::survives);
+  // Above the budget by less than the noise of the blocks.
+  experiment.decision.overhead = {{Arm::candidate, 1.07, Interval{0.99, 1.15}, 1}};
+  experiment.decision.overhead_budget = 0.05;
   EXPECT_EQ(experiment.run()->word, Word::survives);
 }
 

@@ -177,7 +177,7 @@ std::string headline(const Verdict& verdict) {
   }
   const Level& level = verdict.levels.at(2);
   if (level.estimate) {
-    text += fmt::format(": the kernel set takes 1/{:.3f} of the time in the workload", level.estimate->ratio);
+    text += fmt::format(": the kernel set is {:.3f} times as fast in the workload", level.estimate->ratio);
     if (level.estimate->interval) {
       text += fmt::format(" ({:.3f} to {:.3f})", level.estimate->interval->low, level.estimate->interval->high);
     }
@@ -199,6 +199,19 @@ std::optional<LogInterval> running_ratio(const std::vector<BlockSummary>& blocks
     (blocks[i].arm == Arm::baseline ? grouping.loose_baseline : grouping.loose_candidate).push_back(i);
   }
   return Basis(blocks, grouping, 0).log_ratio(set_time_per_step);
+}
+
+Verdict invalid_verdict(std::optional<double> claim, const std::string& failed_check) {
+  Verdict verdict;
+  verdict.claim = claim;
+  DecisionInput input;
+  input.failed_check = failed_check;
+  check_correctness(verdict, {}, {}, input);
+  verdict.word = Word::invalid;
+  add_cost(verdict, input);
+  add_advice(verdict);
+  verdict.headline = headline(verdict);
+  return verdict;
 }
 
 Result<Verdict> decide(const std::vector<BlockSummary>& blocks, const KernelSetDefinition& set,

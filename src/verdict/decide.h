@@ -28,4 +28,7 @@ std::optional<LogInterval> running_ratio(const std::vector<BlockSummary>& blocks
 Result<Verdict> decide(const std::vector<BlockSummary>& blocks, const KernelSetDefinition& set,
                        const StepDefinition& steps, const DecisionInput& input);
 
+// When a check failed before anything was measured.
+Verdict invalid_verdict(std::optional<double> claim, const std::string& failed_check);
+
 }  // namespace kvet::verdict

@@ -65,7 +65,7 @@ std::optional<double> raw_metric(const BlockSummary& block) { return block.ident
 void add_levels(Verdict& verdict, const std::vector<BlockSummary>& blocks, const Basis& basis,
                 const std::optional<LogInterval>& at_set, const DecisionInput& input) {
   verdict.levels.push_back(isolated_level(input));
-  verdict.levels.push_back(make_level(2, "alone", "in the workload, alone: executions with no sibling", basis,
+  verdict.levels.push_back(make_level(2, "alone", "in the workload, alone: no sibling beside it", basis,
                                       basis.log_ratio(solo_time_per_step), solo_time_per_step, "ns per step",
                                       fmt::format("fewer than {:.0f}% of the set's executions have a shape that ever ran alone",
                                                   100 * least_solo_coverage),
@@ -128,9 +128,15 @@ void add_cost(Verdict& verdict, const DecisionInput& input) {
       finding.sentence = fmt::format("what recording cost the {} is not known", name(arm));
     } else {
       finding.value = 100 * (found->slow_down - 1);
+      if (found->interval) {
+        finding.interval = Interval{100 * (found->interval->low - 1), 100 * (found->interval->high - 1)};
+      }
       finding.observations = found->unrecorded_blocks;
       finding.evidence = Evidence::measured;
       finding.sentence = fmt::format("recording slowed the {} by {:.1f}%", name(arm), *finding.value);
+      if (finding.interval) {
+        finding.sentence += fmt::format(" ({:.1f} to {:.1f})", finding.interval->low, finding.interval->high);
+      }
     }
     verdict.cost.push_back(std::move(finding));
   }

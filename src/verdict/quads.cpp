@@ -55,6 +55,16 @@ Grouping group(const std::vector<BlockSummary>& blocks) {
           fmt::format("{} quad {} has {} of 4 blocks in ABBA or BAAB order", aa ? "A/A" : "A/B", number, list.size()));
     }
   }
+  // Before the first quad is complete its blocks are better than nothing.
+  if (grouping.quads.empty()) {
+    for (const auto& [key, list] : members) {
+      for (size_t block : list) {
+        if (!std::get<0>(key)) {
+          (blocks[block].arm == Arm::baseline ? grouping.loose_baseline : grouping.loose_candidate).push_back(block);
+        }
+      }
+    }
+  }
   return grouping;
 }
 

@@ -10,6 +10,7 @@ namespace kvet::verdict {
 struct OwnOverhead {
   Arm arm = Arm::baseline;
   double slow_down = 1;
+  std::optional<Interval> interval;  // 95%; empty: too few blocks
   uint64_t unrecorded_blocks = 0;
 };
 

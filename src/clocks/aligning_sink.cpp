@@ -5,12 +5,12 @@
 namespace kvet::clocks {
 namespace {
 
-// Ids are dense, but come from decoders of hostile input: a gap of this many would be a fault.
-constexpr uint32_t id_limit = 10'000'000;
+// Ids are dense; one beyond these is a fault of a decoder, and must not cost memory.
+constexpr uint32_t device_limit = 4'096, shape_limit = 4'000'000;
 
 template <class Row>
-void keep(std::vector<Row>& rows, uint32_t id, const Row& row) {
-  if (id >= id_limit) {
+void keep(std::vector<Row>& rows, uint32_t id, uint32_t limit, const Row& row) {
+  if (id >= limit) {
     return;
   }
   if (rows.size() <= id) {
@@ -22,12 +22,12 @@ void keep(std::vector<Row>& rows, uint32_t id, const Row& row) {
 }  // namespace
 
 void AligningSink::on(const Device& event) {
-  keep(devices_, event.id.value, event);
+  keep(devices_, event.id.value, device_limit, event);
   next_.on(event);
 }
 
 void AligningSink::on(const KernelShape& event) {
-  keep(shapes_, event.id.value, event);
+  keep(shapes_, event.id.value, shape_limit, event);
   next_.on(event);
 }
 

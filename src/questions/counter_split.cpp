@@ -45,6 +45,14 @@ SplitRows split_rows(const Capture& capture, const KernelSet& kernels, const Dev
   const std::map<StringId, size_t> unknown = unknown_of_name(capture, kernels, timeline.device);
   const size_t copies = std::min(unknown.size(), other_kernels + 1) + 1;
   result.unknowns = copies + (transfers.empty() ? 0 : 1);
+  // Executions that a sibling met are another population, also in the part before it came.
+  std::vector<Span> met;
+  for (const Run& run : timeline.runs) {
+    if (run.beside_ns > 0) {
+      met.push_back({run.from_ns, run.to_ns});
+    }
+  }
+  const SpanSet overlapped{std::move(met)};
   std::vector<const Execution*> executions;
   for (const Execution& execution : capture.executions) {
     if (execution.device == timeline.device && execution.end_ns > execution.start_ns) {
@@ -56,7 +64,7 @@ SplitRows split_rows(const Capture& capture, const KernelSet& kernels, const Dev
     while (first < executions.size() && executions[first]->end_ns <= sample->start_ns) {
       ++first;
     }
-    if (timeline.alone.covered(sample->start_ns, sample->end_ns) == 0 || timeline.beside.covered(sample->start_ns, sample->end_ns) > 0 ||
+    if (timeline.alone.covered(sample->start_ns, sample->end_ns) == 0 || overlapped.covered(sample->start_ns, sample->end_ns) > 0 ||
         timeline.other_context.covered(sample->start_ns, sample->end_ns) > 0) {
       continue;
     }

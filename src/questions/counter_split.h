@@ -12,8 +12,8 @@
 namespace kvet::questions {
 
 // K's rate (what the counter gains per ns of K's time), where samples are too long to see K by itself: non-negative least
-// squares of each sample's count on the time that each kernel had in it, over samples in which K ran and no kernels
-// overlapped. It takes every kernel's rate as constant, so the result is attributed. Empty where there are fewer than 100
+// squares of each sample's count on the time that each kernel had in it, over samples in which K ran, no kernels overlapped,
+// and no sibling met that execution of K. It takes every kernel's rate as constant, so the result is attributed. Empty where there are fewer than 100
 // such samples, or the rows do not determine K's rate to within a half of itself.
 // read(sample) is the count of one sample; empty: not read.
 template <class Read>

@@ -1,6 +1,7 @@
 #include "inject/collector.h"
 
 #include <time.h>
+#include <unistd.h>
 
 #include "inject/clock.h"
 
@@ -27,7 +28,16 @@ void Collector::buffer_completed(uint8_t* buffer, size_t valid_bytes) {
     return;
   }
   buffers.completed(buffer, valid_bytes);
-  collect();
+  if (getpid() == owner) {
+    collect();
+    return;
+  }
+  // Forked: calls that fail in the child may still be recorded there. Nobody wants them, and the table is not mapped.
+  for (BufferPool::Buffer* queued = buffers.take_completed(); queued != nullptr;) {
+    BufferPool::Buffer* next = queued->queued;
+    buffers.recycle(queued);
+    queued = next;
+  }
 }
 
 void Collector::collect() {

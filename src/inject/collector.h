@@ -32,6 +32,7 @@ class Collector {
 
   // Set before activity is enabled.
   const Cupti* cupti = nullptr;
+  int owner = 0;  // the process that all this belongs to: a forked child has neither its table nor its reader
   bool discard = false;
   uint64_t started_ns = 0;
 

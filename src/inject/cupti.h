@@ -13,7 +13,7 @@ struct Cupti {
   // Needed; open() fails without them.
   kvet_cupti_get_version get_version = nullptr;
   kvet_cupti_activity_register_callbacks register_callbacks = nullptr;
-  kvet_cupti_activity_register_timestamp_callback register_timestamp_callback = nullptr;  // from version 20 on
+  kvet_cupti_activity_register_timestamp_callback register_timestamp_callback = nullptr;
   kvet_cupti_activity_enable enable = nullptr;
   kvet_cupti_activity_disable disable = nullptr;
   kvet_cupti_activity_flush_all flush_all = nullptr;

@@ -218,6 +218,13 @@ void Packer::device(const kvet_cupti_device& record) {
   entry.max_shared_bytes_per_block = record.max_shared_memory_per_block;
   entry.threads_per_warp = record.threads_per_warp;
   entry.l2_bytes = record.l2_cache_size;
+  const uint64_t said = hash_bytes(&entry, sizeof(entry), 3) | 1;
+  if (record.id < remembered_devices) {
+    if (devices_[record.id] == said) {
+      return;
+    }
+    devices_[record.id] = said;
+  }
   table_.append(&entry, KVET_ENTRY_DEVICE, sizeof(entry));
 }
 

@@ -48,6 +48,8 @@ class Packer {
   Losses& losses_;
   const CodeHashes& hashes_;
   OpenRanges ranges_;
+  static constexpr uint32_t remembered_devices = 64;
+  uint64_t devices_[remembered_devices] = {};  // what was last said about each, as a hash: CUPTI repeats itself
   uint64_t not_before_ns_ = 0;
   uint64_t now_ns_ = UINT64_MAX;
 };

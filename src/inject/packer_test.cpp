@@ -339,6 +339,7 @@ TEST_F(PackerTest, DeviceHasTheUuidThatNamesWhatThePartitionIs) {
   memset(device.uuid.bytes, 0x11, 16);
   memset(device.mig_uuid.bytes, 0x22, 16);
   pack(device);
+  pack(device);  // CUPTI says it again for every context
   device.is_mig_enabled = 1;
   pack(device);
   const auto devices = entries<kvet_entry_device>(KVET_ENTRY_DEVICE);

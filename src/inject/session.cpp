@@ -83,6 +83,7 @@ void Session::start() {
   collector.discard = settings_.discard;
   collector.started_ns = monotonic_ns();
   collector.cupti = &cupti_;
+  collector.owner = pid_;
   phase_ = Phase::idle;
   if (!create_table() || !collector.buffers.create(size_t{settings_.buffer_kib} << 10, buffer_limit_bytes)) {
     return;  // nobody can be told, and nothing was touched

@@ -110,6 +110,7 @@ void CodeHashes::add(const char* name, size_t length, uint32_t registers, uint64
   }
   put(key_of(name, length, any_registers), code_hash);
   put(key_of(name, length, registers), code_hash);
+  generation_.fetch_add(1, std::memory_order_release);
 }
 
 // A module image, checked as it is read: it is the target's, and everything in it may be wrong.

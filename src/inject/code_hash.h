@@ -24,6 +24,9 @@ class CodeHashes {
   // 0: unknown, or still ambiguous.
   uint64_t find(const char* name, uint32_t registers_per_thread) const;
 
+  // Grows with every function that comes: what find() said before may not hold any more.
+  uint32_t generation() const { return generation_.load(std::memory_order_acquire); }
+
   // One function. `code_hash` is neither 0 nor 1.
   void add(const char* name, size_t length, uint32_t registers, uint64_t code_hash);
 
@@ -40,6 +43,7 @@ class CodeHashes {
   static constexpr size_t capacity = 1u << 17;  // two cells per function: 49,000 functions at three quarters full
   std::atomic<Cell*> cells_{nullptr};
   std::atomic<size_t> used_{0};
+  std::atomic<uint32_t> generation_{0};
 };
 
 // 64 bits over `size` bytes.

@@ -103,9 +103,8 @@ void Packer::kernel(const kvet_cupti_kernel& record) {
   shape.shared_executed_bytes = record.shared_memory_executed;
   shape.local_bytes_per_thread = record.local_memory_per_thread;
   shape.launch_type = record.launch_type;
-  shape.code_hash = hashes_.find(name, record.registers_per_thread);
   shape.max_active_clusters = record.max_active_clusters;
-  const uint32_t shape_index = table_.shape(shape, name);
+  const uint32_t shape_index = shapes_.index_of(shape, name, table_, hashes_);
 
   kvet_record_execution& execution = emitter_.next().execution;
   execution.kind = KVET_RECORD_EXECUTION;

@@ -9,6 +9,7 @@
 #include "inject/emitter.h"
 #include "inject/losses.h"
 #include "inject/markers.h"
+#include "inject/shape_cache.h"
 #include "inject/table.h"
 
 namespace kvet::inject {
@@ -48,6 +49,7 @@ class Packer {
   Losses& losses_;
   const CodeHashes& hashes_;
   OpenRanges ranges_;
+  ShapeCache shapes_;
   static constexpr uint32_t remembered_devices = 64;
   uint64_t devices_[remembered_devices] = {};  // what was last said about each, as a hash: CUPTI repeats itself
   uint64_t not_before_ns_ = 0;

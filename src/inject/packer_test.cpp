@@ -218,6 +218,27 @@ TEST_F(PackerTest, OneShapePerContentAndOneStringPerText) {
   EXPECT_EQ(entries<kvet_entry_string>(KVET_ENTRY_STRING).size(), 2u);
 }
 
+TEST_F(PackerTest, ACodeHashThatBecomesKnownOrAmbiguousIsNotMissedByTheCache) {
+  const auto hash_now = [&] {
+    pack(kernel("norm", 10, 20));
+    const uint32_t index = out().at(0).execution.shape;
+    for (const kvet_entry_shape& shape : entries<kvet_entry_shape>(KVET_ENTRY_SHAPE)) {
+      if (shape.entry.index == index) {
+        return shape.code_hash;
+      }
+    }
+    return ~uint64_t{0};
+  };
+  EXPECT_EQ(hash_now(), 0u);
+  hashes_.add("norm", 4, 32, 1234);
+  EXPECT_EQ(hash_now(), 1234u);
+  EXPECT_EQ(hash_now(), 1234u);
+  hashes_.add("norm", 4, 40, 5678);  // the record says 40 registers
+  EXPECT_EQ(hash_now(), 5678u);
+  hashes_.add("norm", 4, 40, 9999);
+  EXPECT_EQ(hash_now(), 0u);
+}
+
 TEST_F(PackerTest, ManyShapesSurviveTheGrowthOfTheIndex) {
   constexpr uint32_t count = 20'000;  // the index begins with room for 2,048
   std::vector<uint32_t> shapes;

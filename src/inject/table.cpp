@@ -104,6 +104,11 @@ void TableWriter::publish() {
 }
 
 uint32_t TableWriter::string(const char* text, size_t length) {
+  const kvet_entry_string* entry = string_entry(text, length);
+  return entry == nullptr ? 0 : entry->entry.index;
+}
+
+const kvet_entry_string* TableWriter::string_entry(const char* text, size_t length) {
   if (length > string_limit) {
     length = string_limit;
   }
@@ -114,14 +119,14 @@ uint32_t TableWriter::string(const char* text, size_t length) {
   });
   if (cell == nullptr) {
     ++lost_;
-    return 0;
+    return nullptr;
   }
   if (cell->position != 0) {
-    return cell->index;
+    return reinterpret_cast<const kvet_entry_string*>(entries_ + 8 * (uint64_t{cell->position} - 1));
   }
   auto* entry = reinterpret_cast<kvet_entry_string*>(begin(KVET_ENTRY_STRING, sizeof(kvet_entry_string) + length));
   if (entry == nullptr) {
-    return 0;
+    return nullptr;
   }
   entry->length = static_cast<uint32_t>(length);
   entry->reserved = 0;
@@ -129,17 +134,18 @@ uint32_t TableWriter::string(const char* text, size_t length) {
   *cell = {key, static_cast<uint32_t>(used_ / 8 + 1), entry->entry.index};
   strings_.filled();
   publish();
-  return cell->index;
+  return entry;
 }
 
-uint32_t TableWriter::shape(const kvet_entry_shape& shape, const char* name) {
+uint32_t TableWriter::shape(const kvet_entry_shape& shape, const char* name, const kvet_entry_string** stored_name) {
   // The name's address is not part of the key: CUPTI may reuse it for another name after a module was unloaded.
-  const uint32_t name_index = string(name, strlen(name));
-  if (name_index == 0) {
+  const kvet_entry_string* string = string_entry(name, strlen(name));
+  *stored_name = string;
+  if (string == nullptr) {
     return 0;
   }
   kvet_entry_shape wanted = shape;
-  wanted.name = name_index;
+  wanted.name = string->entry.index;
   constexpr size_t skipped = sizeof(kvet_entry);
   const unsigned char* content = reinterpret_cast<const unsigned char*>(&wanted) + skipped;
   constexpr size_t size = sizeof(wanted) - skipped;

@@ -50,8 +50,9 @@ class TableWriter {
 
   // The index of a STRING entry with this text (cut at 65,536 bytes); 0: the table is full, counted in lost().
   uint32_t string(const char* text, size_t length);
-  // The index of a SHAPE entry equal to `shape` in all but entry and name, with the given mangled name; 0 as above.
-  uint32_t shape(const kvet_entry_shape& shape, const char* name);
+  // The index of a SHAPE entry equal to `shape` in all but entry and name, with the given mangled name; 0 as above. Entries
+  // never move: `stored_name` is the name's own for good.
+  uint32_t shape(const kvet_entry_shape& shape, const char* name, const kvet_entry_string** stored_name);
   // Appends an entry of another kind: `size` bytes that begin with a kvet_entry, which is filled in here. The index, or 0.
   uint32_t append(const void* entry, uint16_t kind, size_t size);
 
@@ -61,6 +62,7 @@ class TableWriter {
   uint64_t lost() const { return lost_; }  // entries that found no room
 
  private:
+  const kvet_entry_string* string_entry(const char* text, size_t length);
   // Room for an entry of `size` bytes, padded, its header filled in; nullptr: full. publish() makes it visible.
   kvet_entry* begin(uint16_t kind, size_t size);
   void publish();

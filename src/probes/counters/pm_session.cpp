@@ -161,10 +161,12 @@ Result<void> PmSession::configure() {
   if (!config) {
     return std::unexpected(config.error());
   }
+  // CUPTI keeps the pointer and reads the configuration again while it decodes: it must live as long as the session.
+  config_ = std::move(*config);
   KVET_PM_PARAMETERS(kvet_pm_set_config, append, set);
   set.sampling = sampling_;
-  set.config_size = config->size();
-  set.config = config->data();
+  set.config_size = config_.size();
+  set.config = config_.data();
   set.hardware_buffer_size = options_.hardware_buffer_bytes;
   set.sampling_interval = options_.interval_ns;
   set.trigger = KVET_PM_TRIGGER_TIME;

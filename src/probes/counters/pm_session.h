@@ -68,6 +68,7 @@ class PmSession {
   PmOptions options_;
   std::string chip_;
   std::vector<uint8_t> availability_;
+  std::vector<uint8_t> config_;  // what CUPTI was configured with; it goes on reading it
   std::vector<Metric> metrics_;
   std::vector<const char*> names_;
   void* host_ = nullptr;

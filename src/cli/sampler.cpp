@@ -5,6 +5,7 @@
 
 #include "base/terminal.h"
 #include "cli/commands.h"
+#include "cli/sampler_check.h"
 
 namespace kvet::cli {
 namespace {
@@ -79,6 +80,9 @@ Result<probes::SamplerArguments> parse(const std::vector<std::string>& words) {
 }  // namespace
 
 int run_sampler(const InternalOptions& options) {
+  if (!options.arguments.empty() && options.arguments.front() == "--csv") {
+    return check_sampler(options);
+  }
   auto arguments = parse(options.arguments);
   if (!arguments) {
     return report_error(arguments.error());

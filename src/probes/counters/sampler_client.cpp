@@ -145,6 +145,9 @@ Result<void> Client::spawn() {
                                     std::to_string(child_data_descriptor),
                                     "--control-descriptor",
                                     std::to_string(child_control_descriptor)};
+  if (!options_.gpm_cross_check) {
+    words.insert(words.end(), {"--gpm-cross-check", "no"});
+  }
   for (const std::string& path : options_.library_paths) {
     words.insert(words.end(), {"--library", path});
   }

@@ -40,6 +40,8 @@ struct SamplerOptions {
   std::vector<std::string> library_paths;
   // Sampled GPUs, by UUID; empty: all.
   std::vector<DeviceDirectory::Uuid> devices;
+  // GPM readings once per second beside performance-monitor samples, to hold the one against the other.
+  bool gpm_cross_check = true;
   // The program that is started, with "__sampler" as its first argument. Tests put a fake here.
   std::string program = "/proc/self/exe";
 };

@@ -321,7 +321,8 @@ int Session::start_nvtx(void* get_export_table) {
         if (initialize == nullptr) {
           return false;
         }
-        wanted->result = initialize(wanted->get_export_table);
+        // CUPTI answers 0 for success, as all of it does; NVTX takes 0 for failure and drops every range from then on.
+        wanted->result = initialize(wanted->get_export_table) == KVET_CUPTI_SUCCESS ? 1 : 0;
         return true;
       },
       &attempt);

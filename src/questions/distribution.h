@@ -12,7 +12,7 @@ namespace kvet::questions {
 struct DistributionOf {
   Question question = Question::dispatch;
   std::string id, subject, beside;
-  std::string what;  // "the time inside the launch call": begins the sentence
+  std::string what;  // the sentence: "Time inside the launch call"
   std::string unit = "ns";
   Evidence evidence = Evidence::measured;
   double half_width = 0;  // uncertainty of every single value (clock residual); 0: no interval

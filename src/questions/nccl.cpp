@@ -88,6 +88,14 @@ Analysis analyse(const Capture& capture) {
   return analysis;
 }
 
+// What there is to say about one rank, over the collectives of one kind and size, or over all.
+struct OfRank {
+  std::vector<double> call, enqueue, device;
+  std::vector<double> wait, transfer, margins;
+  double total_wait = 0;
+  uint64_t host_known = 0, host_late = 0;
+};
+
 class Report {
  public:
   Report(const Capture& capture, const Analysis& analysis) : capture_(capture), analysis_(analysis) {}
@@ -95,22 +103,28 @@ class Report {
 
  private:
   using Wanted = std::function<bool(const CollectiveClass&)>;
-  void counts();
-  void host_and_device_times();
-  void waits(const std::string& subject, const Wanted& wanted);
-  void stragglers(const std::string& subject, const Wanted& wanted);
-  void no_waits(const std::string& reason, const std::string& advice);
-  void matching();
+  void count_collectives();
+  void add_ranks(const std::string& subject, bool with_times, const Wanted& wanted);
+  void add_times(const std::string& subject, const std::string& rank, OfRank& of);
+  void add_waits(const std::string& subject, const std::string& rank, OfRank& of);
+  void add_straggler(const std::string& subject, const std::string& rank, OfRank& of, uint64_t collectives);
+  void add_no_waits(const std::string& reason, const std::string& advice);
+  void add_kinds();
+  void add_matching();
 
-  Finding& add(Finding finding, const std::string& beside = {}) {
+  void add(Finding finding, const std::string& beside = {}) {
     finding.beside = beside;
     findings_.push_back(std::move(finding));
-    return findings_.back();
   }
-  const std::string& label(uint32_t rank) const { return analysis_.collectives.ranks[rank].label; }
+  void distribution(const char* id, const std::string& subject, const std::string& rank, std::string what,
+                    std::vector<double>& values, Evidence evidence, double half_width) {
+    append_distribution(findings_, {Question::nccl, id, subject, rank, std::move(what), "ns", evidence, half_width, 0},
+                        values);
+  }
   Evidence evidence() const {
     return analysis_.all_ranks && analysis_.by_communicator ? Evidence::measured : Evidence::attributed;
   }
+  double residual() const { return static_cast<double>(analysis_.matches.residual_ns.value_or(0)); }
   std::string caveat() const {
     std::string text;
     text += analysis_.all_ranks ? "" : "; not all ranks are known to be in sight: a lower bound";
@@ -123,7 +137,7 @@ class Report {
   std::vector<Finding> findings_;
 };
 
-void Report::counts() {
+void Report::count_collectives() {
   const Collectives& all = analysis_.collectives;
   uint64_t executed = 0;
   for (const Sequence& sequence : all.sequences) {
@@ -131,216 +145,190 @@ void Report::counts() {
       executed += static_cast<uint64_t>(std::ranges::count_if(parts, &Part::executed));
     }
   }
-  add(found(Question::nccl, "nccl.collectives", everything, static_cast<double>(executed), "count", Evidence::measured,
-            executed,
-            fmt::format("Collectives that ran on a device, each rank's counted, of {} ranks in sight; {} NCCL calls "
-                        "were seen, {} sends and receives "
-                        "are not matched across ranks",
-                        all.ranks.size(), all.calls, all.point_to_point.size())));
+  add(found(
+      Question::nccl, "nccl.collectives", everything, static_cast<double>(executed), "count", Evidence::measured,
+      executed,
+      fmt::format("Collectives that ran on a device, each rank's counted; ranks in sight: {}, NCCL calls seen: {}, "
+                  "sends and receives, which are not matched across ranks: {}",
+                  all.ranks.size(), all.calls, all.point_to_point.size())));
 }
 
 // What one rank alone can tell: the call, the launch inside it, and the kernel.
-void Report::host_and_device_times() {
-  struct Times {
-    std::vector<double> call, enqueue, device;
+void Report::add_times(const std::string& subject, const std::string& rank, OfRank& of) {
+  auto times = [&](const char* id, const char* what, std::vector<double>& values, const char* missing) {
+    if (values.empty()) {
+      add(unavailable(Question::nccl, id, subject, "ns", missing, "Record with `kvet record -- CMD` and privileges"),
+          rank);
+    } else {
+      distribution(id, subject, rank, what, values, Evidence::measured, 0);
+    }
   };
-  std::map<uint32_t, Times> by_rank;
+  times("nccl.call", "Time inside the NCCL call", of.call, "NCCL's calls are not recorded in this tier");
+  times("nccl.enqueue", "Time inside the kernel launches that the NCCL call made", of.enqueue,
+        "no launch could be joined to an NCCL call");
+  times("nccl.device_time", "Time of the collective's kernel on the device, waiting for other ranks included",
+        of.device,
+        "what ran on the device is not recorded in this tier, or the collectives are in graphs that were not replayed");
+}
+
+void Report::add_waits(const std::string& subject, const std::string& rank, OfRank& of) {
+  if (of.wait.empty()) {
+    return;
+  }
+  distribution("nccl.arrival_wait", subject, rank,
+               "From the rank's own start to the latest start among the ranks that its result depends on" + caveat(),
+               of.wait, evidence(), residual());
+  distribution("nccl.transfer", subject, rank, "From that latest start to the rank's own end" + caveat(), of.transfer,
+               evidence(), residual());
+  add(found(Question::nccl, "nccl.arrival_wait.total", subject, of.total_wait, "ns", evidence(), of.wait.size(),
+            "All of the rank's waiting for later ranks" + caveat()),
+      rank);
+}
+
+void Report::add_straggler(const std::string& subject, const std::string& rank, OfRank& of, uint64_t collectives) {
+  if (of.margins.empty()) {
+    return;
+  }
+  const uint64_t last = of.margins.size();
+  add(found(Question::nccl, "nccl.straggler.share", subject,
+            100.0 * static_cast<double>(last) / static_cast<double>(collectives), "%", evidence(), collectives,
+            fmt::format("{} was the last to begin in {} of {} collectives{}", rank, last, collectives, caveat())),
+      rank);
+  distribution("nccl.straggler.margin", subject, rank,
+               "How long all others had begun before it, where it was last" + caveat(), of.margins, evidence(),
+               residual());
+  if (of.host_known > 0) {
+    add(found(Question::nccl, "nccl.straggler.late_call", subject,
+              100.0 * static_cast<double>(of.host_late) / static_cast<double>(of.host_known), "%", evidence(),
+              of.host_known,
+              "Where it was last: how often its NCCL call returned only after all others had begun, so its dispatcher "
+              "was "
+              "late; in the rest the call was in time, and earlier work on its device was late"),
+        rank);
+  }
+}
+
+void Report::add_ranks(const std::string& subject, bool with_times, const Wanted& wanted) {
+  std::vector<OfRank> ranks(analysis_.collectives.ranks.size());
   auto add_part = [&](const Part& part) {
-    Times& times = by_rank[part.rank];
+    OfRank& of = ranks[part.rank];
     if (part.call) {
       const CollectiveCall& call = capture_.collective_calls[*part.call];
-      times.call.push_back(static_cast<double>(call.end_ns - call.start_ns));
+      of.call.push_back(static_cast<double>(call.end_ns - call.start_ns));
       if (part.enqueue_ns > 0) {
-        times.enqueue.push_back(static_cast<double>(part.enqueue_ns));
+        of.enqueue.push_back(static_cast<double>(part.enqueue_ns));
       }
     }
     if (part.executed) {
-      times.device.push_back(static_cast<double>(part.end_ns - part.start_ns));
+      of.device.push_back(static_cast<double>(part.end_ns - part.start_ns));
     }
   };
-  for (const Sequence& sequence : analysis_.collectives.sequences) {
-    for (const auto& parts : sequence.ranks) {
-      std::ranges::for_each(parts, add_part);
-    }
-  }
-  std::ranges::for_each(analysis_.collectives.point_to_point, add_part);
-  for (auto& [rank, times] : by_rank) {
-    if (rank >= ranks_listed) {
-      continue;
-    }
-    auto distribution = [&](const char* id, const char* what, std::vector<double>& values, const char* missing) {
-      if (values.empty()) {
-        add(unavailable(Question::nccl, id, everything, "ns", missing,
-                        "Record with `kvet record -- CMD` and privileges"),
-            label(rank));
-      } else {
-        append_distribution(
-            findings_, {Question::nccl, id, everything, label(rank), what, "ns", Evidence::measured, 0, 0}, values);
+  if (with_times) {
+    for (const Sequence& sequence : analysis_.collectives.sequences) {
+      for (const auto& parts : sequence.ranks) {
+        std::ranges::for_each(parts, add_part);
       }
-    };
-    distribution("nccl.call", "Time inside the NCCL call", times.call, "NCCL's calls are not recorded in this tier");
-    distribution("nccl.enqueue", "Time inside the kernel launches that the NCCL call made", times.enqueue,
-                 "no launch could be joined to an NCCL call");
-    distribution("nccl.device_time", "Time of the collective's kernel on the device, waiting for other ranks included",
-                 times.device,
-                 "what ran on the device is not recorded in this tier, or the collectives ran inside graphs that were "
-                 "not replayed");
+    }
+    std::ranges::for_each(analysis_.collectives.point_to_point, add_part);
   }
-}
-
-void Report::waits(const std::string& subject, const Wanted& wanted) {
-  struct Times {
-    std::vector<double> wait, transfer;
-    double total = 0;
-  };
-  std::map<uint32_t, Times> by_rank;
   for (const Measured& one : analysis_.measured) {
     if (wanted(one.what)) {
-      Times& times = by_rank[one.rank];
-      times.wait.push_back(one.wait_ns);
-      times.transfer.push_back(one.transfer_ns);
-      times.total += one.wait_ns;
+      OfRank& of = ranks[one.rank];
+      of.wait.push_back(one.wait_ns);
+      of.transfer.push_back(one.transfer_ns);
+      of.total_wait += one.wait_ns;
     }
   }
-  const double residual = static_cast<double>(analysis_.matches.residual_ns.value_or(0));
-  for (auto& [rank, times] : by_rank) {
-    if (rank >= ranks_listed) {
-      continue;
-    }
-    append_distribution(findings_,
-                        {Question::nccl, "nccl.arrival_wait", subject, label(rank),
-                         "From the rank's own start to the latest start among the "
-                         "ranks that its result depends on" +
-                             caveat(),
-                         "ns", evidence(), residual, 0},
-                        times.wait);
-    append_distribution(findings_,
-                        {Question::nccl, "nccl.transfer", subject, label(rank),
-                         "From that latest start to the rank's own end" + caveat(), "ns", evidence(), residual, 0},
-                        times.transfer);
-    add(found(Question::nccl, "nccl.arrival_wait.total", subject, times.total, "ns", evidence(), times.wait.size(),
-              "All of the rank's waiting for later ranks" + caveat()),
-        label(rank));
-  }
-}
-
-void Report::stragglers(const std::string& subject, const Wanted& wanted) {
-  struct Times {
-    std::vector<double> margins;
-    uint64_t host_known = 0, host = 0;
-  };
-  std::map<uint32_t, Times> by_rank;
-  uint64_t number = 0;
+  uint64_t collectives = 0;
   for (const Late& late : analysis_.late) {
     if (wanted(late.what)) {
-      ++number;
-      Times& times = by_rank[late.rank];
-      times.margins.push_back(late.margin_ns);
-      times.host_known += late.by_host ? 1 : 0;
-      times.host += late.by_host.value_or(false) ? 1 : 0;
+      ++collectives;
+      OfRank& of = ranks[late.rank];
+      of.margins.push_back(late.margin_ns);
+      of.host_known += late.by_host ? 1 : 0;
+      of.host_late += late.by_host.value_or(false) ? 1 : 0;
     }
   }
-  for (auto& [rank, times] : by_rank) {
-    if (rank >= ranks_listed) {
-      continue;
+  for (size_t rank = 0; rank < std::min(ranks.size(), ranks_listed); ++rank) {
+    const std::string& label = analysis_.collectives.ranks[rank].label;
+    if (with_times) {
+      add_times(subject, label, ranks[rank]);
     }
-    const uint64_t times_last = times.margins.size();
-    add(found(Question::nccl, "nccl.straggler.share", subject,
-              100.0 * static_cast<double>(times_last) / static_cast<double>(number), "%", evidence(), number,
-              fmt::format("{} was the last to begin in {} of {} collectives{}", label(rank), times_last, number,
-                          caveat())),
-        label(rank));
-    append_distribution(findings_,
-                        {Question::nccl, "nccl.straggler.margin", subject, label(rank),
-                         "How long all others had begun before it, where it was last" + caveat(), "ns", evidence(),
-                         static_cast<double>(analysis_.matches.residual_ns.value_or(0)), 0},
-                        times.margins);
-    if (times.host_known > 0) {
-      add(found(Question::nccl, "nccl.straggler.late_call", subject,
-                100.0 * static_cast<double>(times.host) / static_cast<double>(times.host_known), "%", evidence(),
-                times.host_known,
-                fmt::format("Of the collectives in which {} was last: its NCCL call returned only after all others had "
-                            "begun, so its "
-                            "dispatcher was late; in the rest the call was there in time, and earlier work on its "
-                            "device was late",
-                            label(rank))),
-          label(rank));
-    }
+    add_waits(subject, label, ranks[rank]);
+    add_straggler(subject, label, ranks[rank], collectives);
+  }
+  if (with_times && ranks.size() > ranks_listed) {
+    add(found(Question::nccl, "nccl.ranks_left_out", subject, static_cast<double>(ranks.size() - ranks_listed), "count",
+              Evidence::measured, ranks.size(), "Ranks that are not listed"));
   }
 }
 
-void Report::no_waits(const std::string& reason, const std::string& advice) {
-  for (const char* id : {"nccl.arrival_wait", "nccl.transfer", "nccl.straggler.share", "nccl.clock_residual"}) {
-    add(unavailable(Question::nccl, id, everything, std::string_view(id) == "nccl.straggler.share" ? "%" : "ns", reason,
-                    advice));
+void Report::add_no_waits(const std::string& reason, const std::string& advice) {
+  for (const auto& [id, unit] : {std::pair{"nccl.arrival_wait", "ns"},
+                                 {"nccl.transfer", "ns"},
+                                 {"nccl.straggler.share", "%"},
+                                 {"nccl.clock_residual", "ns"}}) {
+    add(unavailable(Question::nccl, id, everything, unit, reason, advice));
   }
 }
 
-void Report::matching() {
-  const MatchResult& matches = analysis_.matches;
-  if (matches.residual_ns) {
-    add(found(Question::nccl, "nccl.clock_residual", everything, static_cast<double>(*matches.residual_ns), "ns",
-              Evidence::measured, matches.collectives.size(),
-              "How far apart the ranks' ends of one collective lie (median): the ranks' clocks and the last part of "
-              "the transfer together; it is in the "
-              "intervals of waits"));
-  }
-  add(found(Question::nccl, "nccl.unmatched", everything, static_cast<double>(matches.parts_alone), "count",
-            Evidence::measured, matches.parts_alone,
-            fmt::format("Parts of collectives without a partner on another rank: at the edges of the recording, or "
-                        "lost. {} sequences were left out whole, since "
-                        "their ranks never overlapped",
-                        matches.sequences_contradictory)));
-}
-
-std::vector<Finding> Report::write() {
-  const Collectives& all = analysis_.collectives;
-  counts();
-  if (all.ranks.empty()) {
-    return std::move(findings_);
-  }
-  host_and_device_times();
-  if (all.ranks.size() > ranks_listed) {
-    add(found(Question::nccl, "nccl.ranks_left_out", everything, static_cast<double>(all.ranks.size() - ranks_listed),
-              "count", Evidence::measured, all.ranks.size(), "Ranks that are not listed"));
-  }
-  if (all.ranks.size() == 1) {
-    no_waits("one rank is in sight, and waiting is for other ranks",
-             "Record the launcher that starts all ranks: `kvet record -- torchrun ...`");
-    return std::move(findings_);
-  }
-  if (analysis_.measured.empty()) {
-    no_waits(capture_.executions.empty() ? "what ran on the device is not recorded in this tier"
-             : analysis_.matches.sequences_contradictory > 0
-                 ? "the ranks' collectives could not be matched: they never overlap in time"
-                 : "no collective was seen on two ranks",
-             "Record all ranks from their start: `kvet record -- torchrun ...`");
-    return std::move(findings_);
-  }
-  waits(everything, [](const CollectiveClass&) { return true; });
-  stragglers(everything, [](const CollectiveClass&) { return true; });
-  // Kinds and sizes apart, the ones that took longest first.
+// Kinds and sizes apart, the ones that took longest first.
+void Report::add_kinds() {
   std::map<CollectiveClass, double> time;
   for (const Measured& one : analysis_.measured) {
     time[one.what] += static_cast<double>(one.end_ns - one.start_ns);
   }
   std::vector<std::pair<CollectiveClass, double>> order(time.begin(), time.end());
   std::ranges::stable_sort(order, [](const auto& a, const auto& b) { return a.second > b.second; });
-  if (order.size() > 1) {
-    for (size_t index = 0; index < std::min(order.size(), classes_listed); ++index) {
-      const CollectiveClass& what = order[index].first;
-      const auto same = [&](const CollectiveClass& other) { return other == what; };
-      waits("collectives: " + to_text(what), same);
-      stragglers("collectives: " + to_text(what), same);
-    }
-  } else {
+  if (order.size() == 1) {
     for (Finding& finding : findings_) {
-      if (finding.subject == everything) {
-        finding.subject = "collectives: all, " + to_text(order.front().first);
-      }
+      finding.subject = fmt::format("{}, {}", everything, to_text(order.front().first));
     }
+    return;
   }
-  matching();
+  for (size_t index = 0; index < std::min(order.size(), classes_listed); ++index) {
+    const CollectiveClass& what = order[index].first;
+    add_ranks("collectives: " + to_text(what), false, [&](const CollectiveClass& other) { return other == what; });
+  }
+}
+
+void Report::add_matching() {
+  const MatchResult& matches = analysis_.matches;
+  if (matches.residual_ns) {
+    add(found(
+        Question::nccl, "nccl.clock_residual", everything, residual(), "ns", Evidence::measured,
+        matches.collectives.size(),
+        "How far apart the ranks' ends of one collective lie (median): the ranks' clocks and the last part of the "
+        "transfer together; it is in the intervals of waits"));
+  }
+  add(found(
+      Question::nccl, "nccl.unmatched", everything, static_cast<double>(matches.parts_alone), "count",
+      Evidence::measured, matches.parts_alone,
+      fmt::format("Parts of collectives without a partner on another rank: at the edges of the recording, or lost; "
+                  "sequences left out whole, since their ranks never overlap: {}",
+                  matches.sequences_contradictory)));
+}
+
+std::vector<Finding> Report::write() {
+  const Collectives& all = analysis_.collectives;
+  count_collectives();
+  if (all.ranks.empty()) {
+    return std::move(findings_);
+  }
+  const char* all_ranks = "Record the launcher that starts all ranks: `kvet record -- torchrun ...`";
+  add_ranks(everything, true, [](const CollectiveClass&) { return true; });
+  if (all.ranks.size() == 1) {
+    add_no_waits("one rank is in sight, and waiting is for other ranks", all_ranks);
+  } else if (analysis_.measured.empty()) {
+    add_no_waits(capture_.executions.empty() ? "what ran on the device is not recorded in this tier"
+                 : analysis_.matches.sequences_contradictory > 0
+                     ? "the ranks' collectives could not be matched: they never overlap in time"
+                     : "no collective was seen on two ranks",
+                 all_ranks);
+  } else {
+    add_kinds();
+    add_matching();
+  }
   return std::move(findings_);
 }
 

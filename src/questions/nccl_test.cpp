@@ -21,8 +21,8 @@ class Planted {
 
   explicit Planted(uint32_t ranks, int32_t communicator_size = 0) {
     capture.meta["tier"] = "device";
-    capture.strings = {"", "k", "_Z43ncclDevKernel_AllReduce_Sum_f32_RING_LL24ncclDevKernelArgsStorageILm4096EE",
-                       "_Z36ncclDevKernel_Broadcast_RING_LL24ncclDevKernelArgsStorageILm4096EE", "00aa"};
+    capture.strings = {"", "k", "_Z39ncclDevKernel_AllReduce_Sum_f32_RING_LL24ncclDevKernelArgsStorageILm4096EE",
+                       "_Z31ncclDevKernel_Broadcast_RING_LL24ncclDevKernelArgsStorageILm4096EE", "00aa"};
     for (uint32_t shape = 0; shape < 3; ++shape) {
       KernelShape entry;
       entry.id = ShapeId{shape};
@@ -397,7 +397,7 @@ TEST(Nccl, CommunicatorsOfASplitAreToldApartByParentAndColor) {
 
 TEST(NcclNames, KernelsAndSizes) {
   EXPECT_TRUE(is_nccl_kernel("ncclKernel_AllReduce_RING_LL_Sum_float(ncclWorkElem)"));
-  EXPECT_TRUE(is_nccl_kernel("_Z43ncclDevKernel_AllReduce_Sum_f32_RING_LL24ncclDevKernelArgsStorageILm4096EE"));
+  EXPECT_TRUE(is_nccl_kernel("_Z39ncclDevKernel_AllReduce_Sum_f32_RING_LL24ncclDevKernelArgsStorageILm4096EE"));
   EXPECT_FALSE(is_nccl_kernel("my_ncclDevKernel"));
   EXPECT_FALSE(is_nccl_kernel("_Z"));
   EXPECT_EQ(kind_of_kernel("ncclDevKernel_ReduceScatter_Sum_f32_RING_LL"), CollectiveKind::reduce_scatter);

@@ -40,9 +40,9 @@ std::string take_columns(std::string_view& word, size_t columns) {
 }  // namespace
 
 void Page::line(std::string_view text, Style style) {
-  std::string shown = display_width(text) > width_ ? safe_text(text, width_) : std::string(text);
-  const size_t end = shown.find_last_not_of(' ');
-  shown.resize(end == std::string::npos ? 0 : end + 1);
+  const size_t end = text.find_last_not_of(' ');
+  text = text.substr(0, end == std::string_view::npos ? 0 : end + 1);
+  const std::string shown = display_width(text) > width_ ? safe_text(text, width_) : std::string(text);
   const std::string_view escape = colour_ && !shown.empty() ? escape_of(style) : "";
   text_ += escape;
   text_ += shown;

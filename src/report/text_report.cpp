@@ -1,12 +1,15 @@
 // The report as text. One line per finding; findings that differ only in their statistic (p50, p90, p99, max) share a
-// line; findings that are unavailable for one reason share a paragraph. Columns at the default width of 100:
+// line; findings that are unavailable for one reason share a paragraph; a sentence is printed once. Columns at the default
+// width of 100:
 //
-//     label (36)                            4 × number (10)                     evidence (11)    n (11)
+//     label (32)                        4 × number (10)                         evidence (12)    n (12)
 #include <algorithm>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "report/finding_label.h"
 #include "report/format.h"
 #include "report/layout.h"
 #include "report/names.h"
@@ -17,90 +20,96 @@ namespace kvet::report {
 namespace {
 
 constexpr size_t number_columns = 10, evidence_columns = 12, count_columns = 12, label_indent = 4;
-constexpr std::string_view statistics[] = {"p50", "p90", "p99", "max"};
-// Enough for every unit; a hostile one is cut.
 constexpr size_t longest_sentence = 1000;
 
-struct Stem {
-  std::string_view name, statistic;  // "dispatch.lead", "p50"; statistic "" where there is none
-};
-Stem stem_of(std::string_view id) {
-  const size_t dot = id.rfind('.');
-  if (dot != std::string_view::npos &&
-      std::find(std::begin(statistics), std::end(statistics), id.substr(dot + 1)) != std::end(statistics)) {
-    return {id.substr(0, dot), id.substr(dot + 1)};
-  }
-  return {id, ""};
+std::string plural(uint64_t number, const char* thing) {
+  return format_count(number) + " " + thing + (number == 1 ? "" : "s");
 }
 
-// "dispatch.eager.launch_cost.off_cpu" gives "eager launch cost off CPU".
-std::string label_of(const Finding& finding) {
-  std::string_view id = stem_of(finding.id).name;
-  const std::string_view question = name(finding.question);
-  if (id.starts_with(question) && id.size() > question.size() && id[question.size()] == '.') {
-    id.remove_prefix(question.size() + 1);
+std::string capitalised(std::string text) {
+  if (!text.empty() && text.front() >= 'a' && text.front() <= 'z') {
+    text.front() = static_cast<char>(text.front() - 'a' + 'A');
   }
-  std::string label;
-  std::string word;
-  auto flush = [&] {
-    if (word == "cpu" || word == "gpu" || word == "sm" || word == "dram" || word == "nccl") {
-      std::transform(word.begin(), word.end(), word.begin(), [](char c) { return static_cast<char>(c - 'a' + 'A'); });
-    }
-    label += (label.empty() || word.empty() ? "" : " ") + word;
-    word.clear();
-  };
-  for (char c : id) {
-    if (c == '.' || c == '_') {
-      flush();
-    } else {
-      word += c;
-    }
-  }
-  flush();
-  return safe_text(label, 200);
+  return text;
 }
 
-std::string beside_of(const Finding& finding) { return finding.beside.empty() ? "" : short_name(finding.beside, 60); }
+// "What was found. What to do."
+std::string with_advice(std::string text, const std::string& advice) {
+  if (!advice.empty()) {
+    text += text.empty() ? "" : text.ends_with('.') ? " " : ". ";
+    text += capitalised(safe_text(advice, longest_sentence));
+  }
+  return text;
+}
+
+// A finding about the capture that comes with advice is something to act on before any number is believed.
+bool is_warning(const Finding& finding) {
+  return finding.question == Question::capture && finding.value && !finding.advice.empty();
+}
+
+// What a finding is about, where that is not the kernel of the section.
+std::string heading_of(const Finding& finding) {
+  const std::string beside = finding.beside.empty() ? "" : short_name(finding.beside, 60);
+  if (finding.subject.starts_with("collectives")) {
+    return safe_text(finding.subject, 80) + (beside.empty() ? "" : ", " + beside);
+  }
+  return beside;
+}
+
+std::string_view title(Question question) {
+  switch (question) {
+    case Question::occupancy: return "Occupancy";
+    case Question::dram: return "DRAM";
+    case Question::dispatch: return "Dispatch";
+    case Question::nccl: return "NCCL";
+    case Question::capture: return "Capture";
+    case Question::verdict: return "Verdict";
+  }
+  return "?";
+}
 
 class Renderer {
  public:
-  Renderer(const RenderOptions& options) : page_(std::max<size_t>(options.width, 80), options.colour) {}
+  explicit Renderer(const RenderOptions& options) : page_(std::max<size_t>(options.width, 80), options.colour) {}
 
   std::string render(const std::vector<CaptureReport>& reports) {
     for (const CaptureReport& report : reports) {
       if (!page_.text().empty()) {
         page_.blank();
       }
-      header(report);
+      header(report.facts);
       warnings(report);
-      questions(report.findings, true);
+      about_capture(report.findings);
+      questions(report.findings);
       kernels(report);
     }
     return page_.text();
   }
 
  private:
+  using Findings = std::vector<const Finding*>;
+
   [[nodiscard]] size_t label_columns() const {
     return page_.width() - label_indent - 4 * number_columns - evidence_columns - count_columns;
   }
 
-  void header(const CaptureReport& report) {
-    const CaptureFacts& facts = report.facts;
+  void header(const CaptureFacts& facts) {
     page_.paragraph(safe_text(facts.path, 400), "", "  ", Style::bold);
-    std::string first =
-        facts.tier.empty() ? "tier unknown (not recorded by kvet)" : "tier " + safe_text(facts.tier, 40);
+    std::string first = facts.tier.empty() ? "tier unknown" : "tier " + safe_text(facts.tier, 40);
     first += facts.duration_ns ? ", " + format_value(static_cast<double>(*facts.duration_ns), "ns") + " recorded" : "";
     first += facts.complete ? ", complete" : ", INCOMPLETE";
-    first += facts.lost == 0 ? ", nothing lost" : ", " + format_count(facts.lost) + " events LOST";
+    first += facts.lost == 0 ? ", nothing lost" : ", " + plural(facts.lost, "event") + " LOST";
     page_.paragraph(first, "  ", "  ");
     std::string devices;
     for (const std::string& device : facts.devices) {
       devices += (devices.empty() ? "" : ", ") + safe_text(device, 60);
     }
-    page_.paragraph((devices.empty() ? "no device seen" : devices) + "; " + format_count(facts.processes) +
-                        " processes, " + format_count(facts.launches) + " launches, " + format_count(facts.executions) +
-                        " executions, " + format_count(facts.transfers) + " copies, " + format_count(facts.samples) +
-                        " counter samples",
+    page_.paragraph((devices.empty() ? "no device seen" : devices) + "; " +
+                        (facts.processes == 1 ? "1 process" : format_count(facts.processes) + " processes") + ", " +
+                        (facts.launches == 1 ? "1 launch" : format_count(facts.launches) + " launches") + ", " +
+                        plural(facts.executions, "execution") + ", " +
+                        (facts.transfers == 1 ? "1 copy" : format_count(facts.transfers) + " copies") + ", " +
+                        plural(facts.samples, "counter sample"),
                     "  ", "  ");
     if (!facts.counters.empty()) {
       page_.paragraph("counters " + safe_text(facts.counters, 300), "  ", "  ");
@@ -110,7 +119,6 @@ class Renderer {
     }
   }
 
-  // What must be known before any number is believed.
   void warnings(const CaptureReport& report) {
     if (!report.facts.complete) {
       page_.paragraph(
@@ -119,24 +127,28 @@ class Renderer {
     }
     for (const Finding& finding : report.findings) {
       if (is_warning(finding)) {
-        std::string text = safe_text(finding.sentence.empty() ? label_of(finding) : finding.sentence, longest_sentence);
-        if (!finding.reason.empty()) {
-          text = label_of(finding) + " unavailable: " + safe_text(finding.reason, longest_sentence);
-        }
-        page_.paragraph(joined(text, finding.advice), "! ", "  ", Style::warning);
+        page_.paragraph(with_advice(capitalised(safe_text(finding.sentence, longest_sentence)), finding.advice), "! ",
+                        "  ", Style::warning);
       }
     }
   }
-  // A finding about the capture that comes with advice is something to act on.
-  static bool is_warning(const Finding& finding) {
-    return finding.question == Question::capture && !finding.advice.empty();
-  }
 
-  static std::string joined(std::string text, const std::string& advice) {
-    if (!advice.empty()) {
-      text += (text.ends_with('.') ? " " : ". ") + safe_text(advice, longest_sentence);
+  // What was checked about the capture, in sentences: the numbers are in them.
+  void about_capture(const std::vector<Finding>& findings) {
+    bool begun = false;
+    for (const Finding& finding : findings) {
+      if (finding.question != Question::capture || is_warning(finding)) {
+        continue;
+      }
+      if (!begun) {
+        page_.line("  Capture", Style::bold);
+        begun = true;
+      }
+      const std::string text =
+          finding.value ? safe_text(finding.sentence, longest_sentence)
+                        : with_advice("unavailable: " + safe_text(finding.reason, longest_sentence), finding.advice);
+      page_.paragraph(label_of(finding) + ": " + text, "      ", "        ", finding.value ? Style::plain : Style::dim);
     }
-    return text;
   }
 
   void kernels(const CaptureReport& report) {
@@ -150,38 +162,25 @@ class Renderer {
       page_.blank();
       page_.line(names[index], Style::bold);
       if (kernel.executions > 0) {
-        page_.line("  " + format_count(kernel.executions) + " executions, " + format_value(kernel.time_ns, "ns") +
-                   ", " + format_value(kernel.share_percent, "%") + " of all kernels' time");
+        page_.line("  " + plural(kernel.executions, "execution") + ", " + format_value(kernel.time_ns, "ns") + ", " +
+                   format_value(kernel.share_percent, "%") + " of all kernels' time");
       }
-      questions(kernel.findings, false);
+      questions(kernel.findings);
     }
     if (report.kernels_left_out > 0) {
       page_.blank();
-      page_.paragraph(format_count(report.kernels_left_out) + " more kernels with " +
+      page_.paragraph(plural(report.kernels_left_out, "more kernel") + " with " +
                           format_value(report.left_out_percent, "%") +
-                          " of the kernels' time are left out. `kvet kernels` lists them, `--kernel RE` picks.",
+                          " of the kernels' time left out. `kvet kernels` lists them, `--kernel RE` picks.",
                       "", "", Style::dim);
     }
   }
 
-  static std::string_view title(Question question) {
-    switch (question) {
-      case Question::occupancy: return "Occupancy";
-      case Question::dram: return "DRAM";
-      case Question::dispatch: return "Dispatch";
-      case Question::nccl: return "NCCL";
-      case Question::capture: return "Capture";
-      case Question::verdict: return "Verdict";
-    }
-    return "?";
-  }
-
-  void questions(const std::vector<Finding>& findings, bool warnings_shown) {
-    for (Question question :
-         {Question::capture, Question::occupancy, Question::dram, Question::dispatch, Question::nccl}) {
-      std::vector<const Finding*> own;
+  void questions(const std::vector<Finding>& findings) {
+    for (Question question : {Question::occupancy, Question::dram, Question::dispatch, Question::nccl}) {
+      Findings own;
       for (const Finding& finding : findings) {
-        if (finding.question == question && !(warnings_shown && is_warning(finding))) {
+        if (finding.question == question) {
           own.push_back(&finding);
         }
       }
@@ -191,7 +190,7 @@ class Renderer {
     }
   }
 
-  void section(Question question, const std::vector<const Finding*>& findings) {
+  void section(Question question, const Findings& findings) {
     const bool distribution = std::any_of(findings.begin(), findings.end(), [](const Finding* finding) {
       return finding->value && !stem_of(finding->id).statistic.empty();
     });
@@ -200,107 +199,109 @@ class Renderer {
       head += pad_left(distribution ? statistic : "", number_columns);
     }
     page_.line(head + "  " + pad_right("evidence", evidence_columns - 2) + pad_left("n", count_columns), Style::bold);
-
-    std::string heading;  // what the lines below are beside
-    for (size_t index = 0; index < findings.size();) {
-      const Finding& finding = *findings[index];
-      const std::string beside = heading_of(finding, question);
-      if (beside != heading) {
-        heading = beside;
-        page_.line("    " + safe_text(heading.empty() ? "altogether" : heading, page_.width() - 4), Style::dim);
+    bool first = true;
+    for (size_t begin = 0; begin < findings.size();) {
+      const std::string heading = heading_of(*findings[begin]);
+      size_t end = begin;
+      Findings group;
+      for (; end < findings.size() && heading_of(*findings[end]) == heading; ++end) {
+        group.push_back(findings[end]);
       }
-      if (!finding.value) {
-        index = unavailable(findings, index, question);
-      } else if (!stem_of(finding.id).statistic.empty()) {
-        index = percentiles(findings, index);
-      } else {
-        single(finding);
-        ++index;
+      if (!heading.empty() || !first) {
+        page_.line("    " + (heading.empty() ? "altogether" : heading), Style::dim);
       }
+      lines(group);
+      first = false;
+      begin = end;
     }
   }
 
-  // The findings of a capture's collectives name what they are about in their subject; a kernel's own don't need to.
-  static std::string heading_of(const Finding& finding, Question question) {
-    const std::string beside = beside_of(finding);
-    if (question == Question::nccl && finding.subject.starts_with("collectives")) {
-      return beside.empty() ? finding.subject : finding.subject + ", " + beside;
+  // Findings about one thing: numbers first, then what is not known.
+  void lines(const Findings& findings) {
+    for (size_t index = 0; index < findings.size();) {
+      const Finding& finding = *findings[index];
+      if (!finding.value) {
+        ++index;
+      } else if (stem_of(finding.id).statistic.empty()) {
+        single(finding);
+        ++index;
+      } else {
+        index = percentiles(findings, index);
+      }
     }
-    return beside;
+    unavailable(findings);
   }
 
   void single(const Finding& finding) {
-    const std::string value = safe_text(format_value(*finding.value, finding.unit), 40);
-    std::string middle = pad_left(value, number_columns);
+    std::string middle = pad_left(safe_text(format_value(*finding.value, finding.unit), 40), number_columns);
     if (finding.interval) {
       middle += " " + safe_text(format_interval(*finding.interval, *finding.value, finding.unit), 40);
     }
     numbers(finding, middle);
-    if (!finding.sentence.empty() || !finding.advice.empty()) {
-      page_.paragraph(joined(safe_text(finding.sentence, longest_sentence), finding.advice), "        ", "        ",
-                      Style::dim);
-    }
+    explain(with_advice(safe_text(finding.sentence, longest_sentence), finding.advice));
   }
 
-  size_t percentiles(const std::vector<const Finding*>& findings, size_t begin) {
+  size_t percentiles(const Findings& findings, size_t begin) {
     const Finding& first = *findings[begin];
     std::string cells[std::size(statistics)];
     size_t end = begin;
     for (; end < findings.size(); ++end) {
       const Finding& next = *findings[end];
       const Stem stem = stem_of(next.id);
-      if (!next.value || stem.name != stem_of(first.id).name || next.beside != first.beside ||
-          next.subject != first.subject) {
+      const auto which = static_cast<size_t>(std::find(std::begin(statistics), std::end(statistics), stem.statistic) -
+                                             std::begin(statistics));
+      if (!next.value || stem.name != stem_of(first.id).name || which == std::size(statistics) ||
+          !cells[which].empty()) {
         break;
       }
-      const auto which =
-          std::find(std::begin(statistics), std::end(statistics), stem.statistic) - std::begin(statistics);
-      std::string& cell = cells[which];
-      if (which == static_cast<std::ptrdiff_t>(std::size(statistics)) || !cell.empty()) {
-        break;
-      }
-      cell = safe_text(format_value(*next.value, next.unit), number_columns - 1);
+      cells[which] = safe_text(format_value(*next.value, next.unit), number_columns - 1);
     }
     std::string middle;
     for (const std::string& cell : cells) {
       middle += pad_left(cell, number_columns);
     }
     numbers(first, middle);
+    explain(with_advice(safe_text(first.sentence, longest_sentence), first.advice));
     return end;
   }
 
   void numbers(const Finding& finding, const std::string& middle) {
-    std::string text =
-        pad_right("    " + std::string(label_indent - 4, ' ') + safe_text("  " + label_of(finding), label_columns()),
-                  label_indent + label_columns());
-    text += pad_right(middle, 4 * number_columns);
+    std::string text = "    " + safe_text("  " + label_of(finding), label_columns());
+    text = pad_right(text, label_indent + label_columns()) + pad_right(middle, 4 * number_columns);
     text += "  " + pad_right(name(finding.evidence), evidence_columns - 2);
-    text += pad_left(format_count(finding.observations), count_columns);
-    page_.line(text);
+    page_.line(text + pad_left(format_count(finding.observations), count_columns));
   }
 
-  size_t unavailable(const std::vector<const Finding*>& findings, size_t begin, Question question) {
-    const Finding& first = *findings[begin];
-    std::string labels;
-    std::string_view last;
-    size_t end = begin;
-    for (; end < findings.size(); ++end) {
-      const Finding& next = *findings[end];
-      if (next.value || next.reason != first.reason || next.advice != first.advice ||
-          heading_of(next, question) != heading_of(first, question)) {
-        break;
-      }
-      if (stem_of(next.id).name != last) {
-        labels += (labels.empty() ? "" : ", ") + label_of(next);
-        last = stem_of(next.id).name;
-      }
+  // The same sentence explains the same figure of every thread and kernel: once is enough.
+  void explain(const std::string& sentence) {
+    if (!sentence.empty() && explained_.insert(sentence).second) {
+      page_.paragraph(sentence, "          ", "          ", Style::dim);
     }
-    page_.paragraph(joined(labels + " unavailable: " + safe_text(first.reason, longest_sentence), first.advice),
-                    "      ", "        ", Style::dim);
-    return end;
+  }
+
+  void unavailable(const Findings& findings) {
+    for (size_t begin = 0; begin < findings.size(); ++begin) {
+      const Finding& first = *findings[begin];
+      auto alike = [&](const Finding* other) {
+        return !other->value && other->reason == first.reason && other->advice == first.advice;
+      };
+      const auto earlier = findings.begin() + static_cast<std::ptrdiff_t>(begin);
+      if (first.value || std::any_of(findings.begin(), earlier, alike)) {
+        continue;
+      }
+      std::string labels;
+      for (const Finding* finding : findings) {
+        if (alike(finding)) {
+          labels += (labels.empty() ? "" : ", ") + label_of(*finding);
+        }
+      }
+      page_.paragraph(with_advice(labels + " unavailable: " + safe_text(first.reason, longest_sentence), first.advice),
+                      "      ", "        ", Style::dim);
+    }
   }
 
   Page page_;
+  std::set<std::string> explained_;
 };
 
 }  // namespace

@@ -96,11 +96,6 @@ Finding unexplained_warps(const Capture& capture, const KernelSet& kernels, cons
   return finding;
 }
 
-struct Denominators {
-  const char *id, *what;
-  bool active;
-};
-
 std::optional<PoolTerm> warp_term(const Sample& sample, double wanted_ns, double slots, double multiprocessors, bool active) {
   if (!sample.warp_cycles || slots <= 0) {
     return std::nullopt;
@@ -120,12 +115,10 @@ Finding from_estimate(const char* id, const KernelSet& kernels, const Estimate& 
   return finding;
 }
 
-struct SoloResult {
-  std::optional<double> elapsed;  // 0 to 1, for `retained`
-};
-
-void add_solo(std::vector<Finding>& findings, const Capture& capture, const KernelSet& kernels, const std::vector<DeviceTimeline>& devices,
-              const std::vector<DeviceSamples>& samples, const std::string& doubt, SoloResult& result) {
+// Gives back the elapsed figure, where it is known.
+std::optional<Estimate> add_solo(std::vector<Finding>& findings, const Capture& capture, const KernelSet& kernels, const std::vector<DeviceTimeline>& devices,
+              const std::vector<DeviceSamples>& samples, const std::string& doubt) {
+  std::optional<Estimate> elapsed;
   uint64_t whole = 0;
   double whole_ns = 0, interval_ns = 0;
   std::string reason, advice;
@@ -164,7 +157,7 @@ void add_solo(std::vector<Finding>& findings, const Capture& capture, const Kern
                                        fmt::format("Alone it keeps {:.1f}% of the warp slots occupied {}, in {} stretches of solo executions.{}{}",
                                                    100 * estimate->value, which, estimate->clusters, pooled, doubt)));
       if (!active) {
-        result.elapsed = estimate->value;
+        elapsed = estimate;
       }
       continue;
     }
@@ -190,7 +183,7 @@ void add_solo(std::vector<Finding>& findings, const Capture& capture, const Kern
                                        fmt::format("Alone it keeps {:.1f}% of the warp slots occupied over all cycles of all SMs (elapsed): {} samples, each "
                                                    "split by time between the kernels that followed one another in it.{}{}",
                                                    100 * split->value, split->clusters, pooled, doubt)));
-      result.elapsed = split->value;
+      elapsed = split;
     } else if (!reason.empty()) {
       findings.push_back(unavailable(Question::occupancy, id, kernels.label, "%", reason, advice));
     } else if (whole == 0) {
@@ -203,6 +196,7 @@ void add_solo(std::vector<Finding>& findings, const Capture& capture, const Kern
                                      "record longer, or with a shorter --interval"));
     }
   }
+  return elapsed;
 }
 
 // Heads and tails of executions that siblings overlapped: how busy the SMs are before the sibling came and after it left.
@@ -292,11 +286,10 @@ std::vector<Finding> occupancy(const Capture& capture, const KernelSet& kernels)
   const std::string doubt = unexplained.value.value_or(0) > unexplained_worth_saying
                                 ? fmt::format(" In {:.1f}% of the sampled time warps of unrecorded work were resident: it may be in this figure.", *unexplained.value)
                                 : "";
-  SoloResult solo;
-  add_solo(findings, capture, kernels, devices, samples, doubt, solo);
+  const std::optional<Estimate> solo = add_solo(findings, capture, kernels, devices, samples, doubt);
   add_solo_parts(findings, capture, kernels, devices, samples);
   add_corun_device(findings, capture, kernels, devices, samples, doubt);
-  add_own(findings, capture, kernels, devices, samples, solo.elapsed, doubt);
+  add_own(findings, capture, kernels, devices, samples, solo, doubt);
   add_slow_down(findings, capture, kernels, devices);
   findings.push_back(std::move(unexplained));
   return findings;

@@ -268,6 +268,47 @@ TEST(Occupancy, UnknownDevice) {
   EXPECT_UNAVAILABLE(find(occupancy(device.capture, device.set("k")), "occupancy.theoretical"), "compute capability 99.0");
 }
 
+// Blocks of K: 8 warps × 1024 registers; of the sibling: 8 warps × 4096. Planted: 3 blocks of K and 1 of the sibling on each SM,
+// 37.5% and 12.5% of the slots; alone K has 6 blocks, 75%: it keeps half.
+TEST(Occupancy, OwnWarpsByFingerprint) {
+  PlantedDevice device;
+  const ShapeId k = device.kernel("k", 256, 32), sibling = device.kernel("sibling", 256, 128);
+  auto load = [](double blocks_of_k, double blocks_of_sibling) {
+    const double blocks = blocks_of_k + blocks_of_sibling;
+    return Load{.warps = 132 * 8 * blocks, .registers = 132 * 8 * (1024 * blocks_of_k + 4096 * blocks_of_sibling), .shared_bytes = 132 * 1024 * blocks};
+  };
+  for (int64_t at = 0; at < 5'000'000; at += 1'000'000) {
+    device.run(k, 7, at, at + 200'000, load(6, 0));
+    device.run(k, 7, at + 500'000, at + 700'000, load(3, 0));
+    device.run(sibling, 8, at + 500'000, at + 700'000, load(0, 1));
+  }
+  device.sample(0, 5'000'000, 10'000);
+  const auto findings = occupancy(device.capture, device.set("^k"));
+  expect_value(findings, "occupancy.solo", 75, 1e-6, Evidence::measured);
+  expect_value(findings, "occupancy.corun.device", 50, 1e-6, Evidence::measured);
+  expect_value(findings, "occupancy.corun.own", 37.5, 1e-6, Evidence::attributed);
+  expect_value(findings, "occupancy.retained", 0.5, 1e-6, Evidence::attributed);
+  const Finding* own = find(findings, "occupancy.corun.own");
+  ASSERT_TRUE(own->interval);
+  EXPECT_LT(own->interval->low, 37.5);
+  EXPECT_GT(own->interval->high, 37.5);
+  EXPECT_NE(own->sentence.find("condition number"), std::string::npos);
+}
+
+// The same registers per thread: nothing tells the two apart, and the range is what the limits of residency leave. The
+// sibling's grid of 132 blocks holds at most 1 block per SM, 12.5%: of 50%, K has 37.5% to 50%.
+TEST(Occupancy, OwnWarpsUnresolved) {
+  PlantedDevice device;
+  const ShapeId k = device.kernel("k", 256, 32), sibling = device.kernel("sibling", 256, 32, 0, 132);
+  device.run(k, 7, 0, 500'000, Load{.warps = 132 * 24, .registers = 132 * 24 * 1024});
+  device.run(sibling, 8, 0, 500'000, Load{.warps = 132 * 8, .registers = 132 * 8 * 1024});
+  device.sample(0, 500'000, 10'000);
+  const auto findings = occupancy(device.capture, device.set("^k"));
+  EXPECT_UNAVAILABLE(find(findings, "occupancy.corun.own"), "unresolved");
+  EXPECT_NE(find(findings, "occupancy.corun.own")->reason.find("37.5% to 50.0%"), std::string::npos) << find(findings, "occupancy.corun.own")->reason;
+  EXPECT_UNAVAILABLE(find(findings, "occupancy.retained"), "unresolved");
+}
+
 TEST(Occupancy, NeverEmpty) {
   PlantedDevice device;
   device.kernel("k");

@@ -6,7 +6,7 @@
 #include "report/verdict_json.h"
 #include "report/verdict_text.h"
 #include "store/reader.h"
-#include "store/writer.h"
+#include "validate/planted_workload.h"
 #include "validate/result_files.h"
 #include "verdict/comparison.h"
 #include "verdict/planted_capture.h"
@@ -16,36 +16,6 @@ namespace {
 
 using verdict::testing::PlantedLoop;
 
-void write_capture(const Capture& capture, const std::string& path) {
-  ::unlink(path.c_str());
-  auto writer = store::CaptureWriter::create(path);
-  ASSERT_TRUE(writer) << writer.error().message();
-  store::CaptureWriter& sink = **writer;
-  std::vector<StringId> ids;
-  for (const std::string& text : capture.strings) {
-    ids.push_back(sink.intern(text));
-  }
-  for (size_t i = 0; i < ids.size(); ++i) {
-    ASSERT_EQ(ids[i].value, i);
-  }
-  auto all = [&](const auto& rows) {
-    for (const auto& row : rows) {
-      sink.on(row);
-    }
-  };
-  all(capture.processes);
-  all(capture.devices);
-  all(capture.shapes);
-  all(capture.api_calls);
-  all(capture.executions);
-  all(capture.ranges);
-  for (const auto& [key, value] : capture.meta) {
-    sink.on(Meta{key, value});
-  }
-  auto finished = sink.finish();
-  ASSERT_TRUE(finished) << finished.error().message();
-}
-
 class CompareFiles : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -53,8 +23,8 @@ class CompareFiles : public ::testing::Test {
     ASSERT_TRUE(make_folder(folder_));
     PlantedLoop baseline{{{"stock_norm", 120}}}, candidate{{{"generated_norm", 80}}};
     baseline.jitter = candidate.jitter = 0.01;
-    write_capture(verdict::testing::planted_loop(baseline, ""), path("a.kvet"));
-    write_capture(verdict::testing::planted_loop(candidate, ""), path("b.kvet"));
+    ASSERT_TRUE(testing::write_capture(verdict::testing::planted_loop(baseline, ""), path("a.kvet")));
+    ASSERT_TRUE(testing::write_capture(verdict::testing::planted_loop(candidate, ""), path("b.kvet")));
   }
   [[nodiscard]] std::string path(const std::string& name) const { return folder_ + "/" + name; }
   [[nodiscard]] Result<verdict::Verdict> compare() const {
@@ -114,7 +84,7 @@ TEST_F(CompareFiles, ResultFolderHoldsBothForms) {
 TEST_F(CompareFiles, ADeletedExecutionIsRefused) {
   Capture capture = *store::read_capture(path("b.kvet"));
   capture.executions.erase(capture.executions.begin() + 50);
-  write_capture(capture, path("b.kvet"));
+  ASSERT_TRUE(testing::write_capture(capture, path("b.kvet")));
   auto verdict = compare();
   ASSERT_TRUE(verdict);
   EXPECT_EQ(verdict->word, verdict::Word::refused);

@@ -15,6 +15,9 @@ using namespace kvet::cli;
 // commands.h, and a line here.
 constexpr Command commands[] = {
     command<RecordOptions, run_record>("record"),
+    command<ValidateOptions, run_validate>("validate"),
+    command<TryOptions, run_try>("try"),
+    command<InitOptions, run_init>("init"),
     command<DoctorOptions, run_doctor>("doctor"),
     command<KernelsOptions, run_kernels>("kernels"),
     command<ReportOptions, run_report>("report"),

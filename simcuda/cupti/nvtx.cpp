@@ -121,11 +121,12 @@ void fill(Slot** table, unsigned size, unsigned slot, Function function) {
 
 }  // namespace
 
+// A CUptiResult, as the real one answers: 0 is success, unlike in NVTX's own interface below.
 SIMCUDA_API int cuptiNvtxInitialize2(void* get_export_table) {
   auto get = reinterpret_cast<const void* (*)(uint32_t)>(get_export_table);
   const auto* callbacks = get == nullptr ? nullptr : static_cast<const ExportTable*>(get(export_table_callbacks));
   if (callbacks == nullptr || callbacks->get_module_function_table == nullptr) {
-    return 0;
+    return 1;  // CUPTI_ERROR_INVALID_PARAMETER
   }
   Slot** table = nullptr;
   unsigned size = 0;
@@ -145,10 +146,12 @@ SIMCUDA_API int cuptiNvtxInitialize2(void* get_export_table) {
     fill(table, size, domain_register_string_a, on_register_string);
     fill(table, size, domain_create_a, on_domain_create);
   }
-  return 1;
+  return 0;
 }
 
-// libcupti itself may be named by NVTX_INJECTION64_PATH.
-SIMCUDA_API int InitializeInjectionNvtx2(void* get_export_table) { return cuptiNvtxInitialize2(get_export_table); }
+// libcupti itself may be named by NVTX_INJECTION64_PATH. NVTX takes 0 for failure and then drops every range.
+SIMCUDA_API int InitializeInjectionNvtx2(void* get_export_table) {
+  return cuptiNvtxInitialize2(get_export_table) == 0 ? 1 : 0;
+}
 
 }  // namespace simcuda::cupti

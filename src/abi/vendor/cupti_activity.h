@@ -338,6 +338,6 @@ typedef kvet_cupti_result (*kvet_cupti_activity_get_next_record)(uint8_t* buffer
                                                                  struct kvet_cupti_activity** record);
 typedef kvet_cupti_result (*kvet_cupti_activity_get_num_dropped_records)(kvet_cuda_context_t context, uint32_t stream,
                                                                          size_t* dropped);
-typedef int (*kvet_cupti_nvtx_initialize2)(void* get_export_table);  // cuptiNvtxInitialize2
+typedef kvet_cupti_result (*kvet_cupti_nvtx_initialize2)(void* get_export_table);  // cuptiNvtxInitialize2
 
 #endif

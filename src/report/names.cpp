@@ -15,6 +15,7 @@ namespace kvet::report {
 namespace {
 
 constexpr size_t none = std::string_view::npos;
+constexpr size_t longest_name = 16 * 1024;
 
 // The symbols behind the word "operator" are no brackets: operator<, operator->, operator(). Returns how many there are.
 size_t operator_symbols(std::string_view text, size_t at) {
@@ -306,10 +307,14 @@ std::string shell_quoted(const std::string& text) {
 }  // namespace
 
 std::string short_name(std::string_view raw, size_t max_columns) {
-  const std::string full = safe_text(demangle(raw), 64 * 1024);
+  // Real names reach a few KiB (CUTLASS). What is longer is cut before any work is done on it.
+  const std::string full = safe_text(demangle(raw.substr(0, longest_name)), longest_name);
   const std::string_view name = without_signature(full);
   if (fits(name, max_columns)) {
     return std::string(name);
+  }
+  if (components(name).empty()) {
+    return safe_text_middle(name, max_columns);  // no C++ name: brackets don't match
   }
   for (const Attempt& attempt : attempts) {
     if (std::string text = shorten_path(name, attempt.detail, attempt.keep_namespaces); fits(text, max_columns)) {

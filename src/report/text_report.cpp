@@ -47,15 +47,6 @@ bool is_warning(const Finding& finding) {
   return finding.question == Question::capture && finding.value && !finding.advice.empty();
 }
 
-// What a finding is about, where that is not the kernel of the section.
-std::string heading_of(const Finding& finding) {
-  const std::string beside = finding.beside.empty() ? "" : short_name(finding.beside, 60);
-  if (finding.subject.starts_with("collectives")) {
-    return safe_text(finding.subject, 80) + (beside.empty() ? "" : ", " + beside);
-  }
-  return beside;
-}
-
 std::string_view title(Question question) {
   switch (question) {
     case Question::occupancy: return "Occupancy";
@@ -216,6 +207,15 @@ class Renderer {
     }
   }
 
+  // What a finding is about, where that is not the kernel of the section.
+  std::string heading_of(const Finding& finding) {
+    const std::string beside = finding.beside.empty() ? "" : names_(finding.beside);
+    if (finding.subject.starts_with("collectives")) {
+      return safe_text(finding.subject, 80) + (beside.empty() ? "" : ", " + beside);
+    }
+    return beside;
+  }
+
   // Findings about one thing: numbers first, then what is not known.
   void lines(const Findings& findings) {
     for (size_t index = 0; index < findings.size();) {
@@ -301,6 +301,7 @@ class Renderer {
   }
 
   Page page_;
+  NameCache names_{60};
   std::set<std::string> explained_;
 };
 

@@ -108,7 +108,8 @@ Result<void> Recording::open_file() {
   }
   writer_ = std::move(*writer);
   file_made_ = true;
-  sink_.connect(*writer_);
+  aligning_.emplace(*writer_);
+  sink_.connect(*aligning_);
   if (user_ && lchown(options_.output.c_str(), user_->user, user_->group) != 0) {
     print_warning("the capture " + options_.output + " stays root's: " + std::strerror(errno));
   }

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "clocks/aligning_sink.h"
 #include "probes/activity/decode.h"
 #include "probes/activity/memory_ring.h"
 #include "probes/counters/sampler_client.h"
@@ -75,6 +76,7 @@ class Recording {
 
   std::unique_ptr<store::CaptureWriter> writer_;
   bool file_made_ = false;
+  std::optional<clocks::AligningSink> aligning_;  // between the window and the file
   WindowSink sink_;
   probes::ProcessDirectory processes_{sink_};
   probes::DeviceDirectory devices_;

@@ -144,6 +144,7 @@ void Recording::end_facts() {
 
 Result<RecordOutcome> Recording::finish_file() {
   end_facts();
+  aligning_->align();
   if (auto finished = writer_->finish(); !finished) {
     return std::unexpected(finished.error());
   }

@@ -102,7 +102,7 @@ SplitRows split_rows(const Capture& capture, const KernelSet& kernels, const Dev
   return result;
 }
 
-std::optional<Estimate> split_rate(const SplitRows& rows, const std::vector<std::optional<double>>& counts) {
+std::optional<Estimate> split_rate(const SplitRows& rows, const std::vector<std::optional<double>>& counts, double reference) {
   // Unknowns that no row mentions are left out.
   std::vector<size_t> position(rows.unknowns);
   size_t used = 0;
@@ -137,7 +137,7 @@ std::optional<Estimate> split_rate(const SplitRows& rows, const std::vector<std:
     return std::nullopt;
   }
   const auto solution = squares.solve();
-  if (!solution || !(solution->b[0] > 0) || !(solution->standard_error[0] < 0.25 * solution->b[0])) {
+  if (!solution || !(solution->standard_error[0] < 0.25 * std::max(solution->b[0], reference))) {
     return std::nullopt;
   }
   const double half = t_quantile_975(static_cast<double>(count - used)) * solution->standard_error[0];

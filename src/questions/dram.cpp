@@ -85,7 +85,7 @@ struct Solo {
   Evidence evidence = Evidence::unavailable;
 };
 
-Solo solo_rate(const Capture& capture, const KernelSet& kernels, const std::vector<OneDevice>& devices, Direction direction, bool is_short) {
+Solo solo_rate(const Capture& capture, const KernelSet& kernels, const std::vector<OneDevice>& devices, Direction direction, bool is_short, double reference) {
   std::vector<Cluster> clusters;
   for (const OneDevice& one : devices) {
     const auto more = pool_exclusive(one.samples, one.timeline->whole, one.forbidden, [&](const Sample& sample, double ns) -> std::optional<PoolTerm> {
@@ -98,7 +98,7 @@ Solo solo_rate(const Capture& capture, const KernelSet& kernels, const std::vect
     return {estimate, Evidence::measured};
   }
   for (const OneDevice& one : devices) {
-    if (auto split = split_rate(capture, kernels, *one.timeline, one.samples, one.transfers, [&](const Sample& sample) { return bytes(sample, direction); })) {
+    if (auto split = split_rate(capture, kernels, *one.timeline, one.samples, one.transfers, [&](const Sample& sample) { return bytes(sample, direction); }, reference)) {
       return {split, Evidence::attributed};
     }
   }
@@ -257,7 +257,7 @@ std::vector<Finding> dram(const Capture& capture, const KernelSet& kernels) {
   for (Direction direction : {Direction::both, Direction::read, Direction::write}) {
     const char* id = direction == Direction::both ? "dram.solo" : direction == Direction::read ? "dram.solo.read" : "dram.solo.write";
     const char* verb = direction == Direction::both ? "moves" : direction == Direction::read ? "reads" : "writes";
-    const Solo solo = solo_rate(capture, kernels, devices, direction, is_short);
+    const Solo solo = solo_rate(capture, kernels, devices, direction, is_short, total.estimate ? total.estimate->value : 0);
     if (direction == Direction::both) {
       total = solo;
     }

@@ -104,8 +104,8 @@ TEST(Dram, ShortKernelsAreSplit) {
   int64_t at = 0;
   for (int i = 0; i < 3000; ++i) {
     const int64_t own = 2000 + static_cast<int64_t>(random() % 3000), theirs = 2000 + static_cast<int64_t>(random() % 6000);
-    device.run(k, 7, at, at + own, Load{.read_bytes_per_ns = 2000, .write_bytes_per_ns = 1000});
-    device.run(other, 7, at + own, at + own + theirs, Load{.read_bytes_per_ns = 300});
+    device.run(k, 7, at, at + own, Load{.read_bytes_per_ns = 3000});
+    device.run(other, 7, at + own, at + own + theirs, Load{.read_bytes_per_ns = 300, .write_bytes_per_ns = 200});
     if (i % 20 == 0) {
       device.transfer(at, at + 7'000, 55);
     }
@@ -115,7 +115,10 @@ TEST(Dram, ShortKernelsAreSplit) {
   const auto findings = dram(device.capture, device.set("^k"));
   const Finding& solo = expect_value(findings, "dram.solo", 3e12, 1e-3, Evidence::attributed);
   EXPECT_TRUE(solo.interval);
-  expect_value(findings, "dram.solo.write", 1e12, 1e-3, Evidence::attributed);
+  // It writes nothing, and that is known; its neighbour writes.
+  const Finding* write = find(findings, "dram.solo.write");
+  ASSERT_TRUE(write != nullptr && write->value);
+  EXPECT_LT(*write->value, 0.01e12);
 }
 
 TEST(Dram, NeverEmptyAndNeverZeroForUnknown) {

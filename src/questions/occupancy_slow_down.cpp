@@ -1,5 +1,7 @@
-// How much longer K takes beside each sibling, same launch shape. Executions are classified by what ran when they started:
-// long executions meet more siblings, so classification by any overlap would find them "slower" by itself.
+// How much longer K takes beside each sibling, same launch shape. Executions are classified by what ran when they started, those
+// that are called solo too: long executions meet more siblings, so any class that looks at the whole execution would find
+// overlapped ones "slower" by itself. The price is that a sibling may come to one that started alone: how much of their time it
+// was there is said for both.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -26,7 +28,7 @@ struct Durations {
 };
 
 Finding slow_down(const Capture& capture, const KernelSet& kernels, const std::vector<DeviceTimeline>& devices, const SiblingUse& sibling,
-                  const std::unordered_map<ShapeId, Durations>& solo) {
+                  const std::unordered_map<ShapeId, Durations>& solo, double solo_overlap) {
   std::unordered_map<ShapeId, Durations> beside;
   double overlap = 0, time = 0;
   uint64_t without_solo = 0;
@@ -56,7 +58,7 @@ Finding slow_down(const Capture& capture, const KernelSet& kernels, const std::v
   }
   if (!(denominator > 0)) {
     Finding finding = unavailable(Question::occupancy, id, kernels.label, "ratio",
-                                  fmt::format("{} executions began beside it, and none of the same launch shape ran alone at least twice", without_solo),
+                                  fmt::format("{} executions began beside it, and none of the same launch shape started alone at least twice", without_solo),
                                   "record longer, or record this kernel once without the other streams");
     finding.beside = capture.text(sibling.name);
     return finding;
@@ -70,8 +72,9 @@ Finding slow_down(const Capture& capture, const KernelSet& kernels, const std::v
     least = std::min(least, alone.count - 1);
   }
   Finding finding = found(Question::occupancy, id, kernels.label, ratio, "ratio", Evidence::measured, static_cast<uint64_t>(count),
-                          fmt::format("Started beside it, an execution takes {:.3f} times as long as alone ({} executions, same launch shape; a sibling was there for "
-                                      "{:.0f}% of their time).", ratio, static_cast<uint64_t>(count), time > 0 ? 100 * overlap / time : 0.0));
+                          fmt::format("Started beside it, an execution takes {:.3f} times as long as one that started alone ({} executions, same launch shape; a sibling was "
+                                      "there for {:.0f}% of their time, and came later for {:.0f}% of the time of those that started alone).", ratio,
+                                      static_cast<uint64_t>(count), time > 0 ? 100 * overlap / time : 0.0, 100 * solo_overlap));
   if (count >= 2) {
     const double half = t_quantile_975(std::min(least, count - 1)) * std::sqrt(variance) / denominator;
     finding.interval = Interval{std::max(0.0, ratio - half), ratio + half};
@@ -84,10 +87,14 @@ Finding slow_down(const Capture& capture, const KernelSet& kernels, const std::v
 
 void add_slow_down(std::vector<Finding>& findings, const Capture& capture, const KernelSet& kernels, const std::vector<DeviceTimeline>& devices) {
   std::unordered_map<ShapeId, Durations> solo;
+  double overlap = 0, time = 0;
   for (const DeviceTimeline& device : devices) {
     for (const Run& run : device.runs) {
-      if (run.alone_throughout) {
-        solo[capture.executions[run.execution].shape].add(static_cast<double>(run.to_ns - run.from_ns));
+      const int64_t duration = run.to_ns - run.from_ns;
+      if (run.at_start.empty() && !run.crowded_at_start && !device.other_context.contains(run.from_ns)) {
+        solo[capture.executions[run.execution].shape].add(static_cast<double>(duration));
+        overlap += static_cast<double>(run.beside_ns);
+        time += static_cast<double>(duration);
       }
     }
   }
@@ -96,7 +103,7 @@ void add_slow_down(std::vector<Finding>& findings, const Capture& capture, const
     findings.push_back(unavailable(Question::occupancy, "occupancy.slow_down", kernels.label, "ratio", "no execution began beside a sibling", "nothing to do: it runs alone here"));
   }
   for (const SiblingUse& sibling : siblings) {
-    findings.push_back(slow_down(capture, kernels, devices, sibling, solo));
+    findings.push_back(slow_down(capture, kernels, devices, sibling, solo, time > 0 ? overlap / time : 0));
   }
 }
 

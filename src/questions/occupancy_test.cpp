@@ -189,7 +189,7 @@ TEST(Occupancy, UnexplainedWarps) {
 }
 
 // Durations planted per shape: 100 and 400 alone, 150 and 600 beside: 1.5 times, whatever the mix. Executions that a sibling
-// joins later are in neither class.
+// joins later started alone.
 TEST(Occupancy, SlowDownBesideASibling) {
   PlantedDevice device;
   const ShapeId small = device.kernel("k", 128), large = device.kernel("k", 1024), sibling = device.kernel("sibling"), late = device.kernel("late");
@@ -211,7 +211,7 @@ TEST(Occupancy, SlowDownBesideASibling) {
   }
   for (int i = 0; i < 10; ++i) {
     beside(small, 150);
-    device.run(small, 7, at, at + 5'000);
+    device.run(small, 7, at, at + 100);
     device.run(late, 8, at + 50, at + 5'000);
     at += 10'000;
   }
@@ -229,6 +229,33 @@ TEST(Occupancy, SlowDownBesideASibling) {
   EXPECT_EQ(find(findings, "occupancy.slow_down", "late"), nullptr);
   // Half of each execution that began beside the sibling.
   EXPECT_NE(slow->sentence.find("50% of their time"), std::string::npos) << slow->sentence;
+}
+
+// Durations that have nothing to do with the sibling: whoever looked at whole executions would find the long ones, which meet
+// more siblings, slower.
+TEST(Occupancy, SlowDownIsNotFooledByLongExecutions) {
+  PlantedDevice device;
+  const ShapeId k = device.kernel("k"), sibling = device.kernel("sibling");
+  std::mt19937 random{8};
+  int64_t at = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    const int64_t length = random() % 2 == 0 ? 1'000 : 9'000;
+    device.run(k, 7, at, at + length);
+    at += length + 100;
+  }
+  for (int64_t other = 0; other < at;) {
+    const int64_t length = 3'000 + static_cast<int64_t>(random() % 1'000);
+    device.run(sibling, 8, other, other + length);
+    other += length + static_cast<int64_t>(random() % 8'000);
+  }
+  device.sample(0, 0, 1);
+  const auto findings = occupancy(device.capture, device.set("^k$"));
+  const Finding* slow = find(findings, "occupancy.slow_down", "sibling");
+  ASSERT_NE(slow, nullptr);
+  ASSERT_TRUE(slow->value && slow->interval);
+  EXPECT_LT(slow->interval->low, 1);
+  EXPECT_GT(slow->interval->high, 1);
+  EXPECT_LT(slow->interval->high - slow->interval->low, 0.1);
 }
 
 TEST(Occupancy, SlowDownNeedsTheSameShapeAlone) {

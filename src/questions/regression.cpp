@@ -184,15 +184,13 @@ std::optional<NonNegativeLeastSquares::Solution> NonNegativeLeastSquares::solve(
   }
   const double variance = std::max(residual, 0.0) / static_cast<double>(rows_ - size_);
   for (size_t i = 0; i < size_; ++i) {
-    if (passive[i]) {
-      // The diagonal of the inverse, over all unknowns: those held at 0 make the others no surer.
-      std::vector<double> unit(size_);
-      unit[i] = 1;
-      if (!solve_positive_definite(normal_, unit, size_)) {
-        return std::nullopt;
-      }
-      solution.standard_error[i] = std::sqrt(std::max(variance * unit[i], 0.0));
+    // The diagonal of the inverse, over all unknowns: those held at 0 make the others no surer.
+    std::vector<double> unit(size_);
+    unit[i] = 1;
+    if (!solve_positive_definite(normal_, unit, size_)) {
+      return std::nullopt;
     }
+    solution.standard_error[i] = std::sqrt(std::max(variance * unit[i], 0.0));
   }
   return solution;
 }

@@ -18,7 +18,7 @@ class NonNegativeLeastSquares {
 
   struct Solution {
     std::vector<double> b;
-    std::vector<double> standard_error;  // of the unknowns that are not held at 0; of those: 0
+    std::vector<double> standard_error;  // as without the bound at 0
     uint64_t rows = 0;
   };
   // Active-set method of Lawson and Hanson (Solving Least Squares Problems, 1974, chapter 23) on the normal equations.

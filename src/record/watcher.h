@@ -68,6 +68,7 @@ class Watcher {
  private:
   explicit Watcher(const probes::TargetMap& targets) : targets_(targets) {}
   void run();
+  void poll_mappings();
   void on_event(std::span<const std::byte> event);
   void on_fork(const kvet_event_process& event);
   void on_exec(const kvet_event_process& event);

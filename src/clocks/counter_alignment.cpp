@@ -1,5 +1,7 @@
 #include "clocks/counter_alignment.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -16,6 +18,9 @@ constexpr double piece_ns = 3e9;      // the drift is taken as constant for so l
 constexpr size_t piece_matches = 12;  // and a piece has at least so many matches
 // The first mapping begins before the first stretch, so that no sample is left to the coarse mapping before it.
 constexpr double first_mapping_lead_ns = 60e9;
+
+// Edges that have nothing to do with each other lie a quarter of a sample from any line, in the median.
+constexpr double worst_residual = 0.15;
 
 // Corrections over time (x: ns since the first stretch) as lines that follow each other.
 struct Segment {
@@ -215,6 +220,13 @@ Result<Alignment> CounterAlignment::align() const {
   result.edges = from_edges.size();
   std::vector<Segment> segments = fit_segments(points);
   result.residual_ns = std::llround(median(measure_residuals(points, segments)));
+  if (const double limit = worst_residual * windows.front().interval_ns();
+      static_cast<double>(result.residual_ns) > limit) {
+    return fail(
+        ErrorKind::unavailable,
+        fmt::format("the moments at which the device became busy or idle disagree about the offset by {:.1f} µs",
+                    static_cast<double>(result.residual_ns) / 1e3));
+  }
   for (const Segment& segment : segments) {
     // x is CLOCK_MONOTONIC by the coarse offset, so it runs as the raw clock does.
     ClockMapping mapping;

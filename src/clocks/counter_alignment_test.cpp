@@ -50,7 +50,7 @@ struct World {
   }
 
   struct Sampling {
-    int64_t from_ns = 0, to_ns = 8 * second, interval_ns = 100 * us;  // raw, since the epoch
+    int64_t from_ns = 0, to_ns = 4 * second, interval_ns = 100 * us;  // raw, since the epoch
     double noise = 0.01;       // of a sample's busy share
     double lost = 0;           // share of samples missing
     double foreign = 0;        // share of samples in which another process was busy
@@ -113,7 +113,7 @@ struct World {
   AlignmentOptions options() const {
     AlignmentOptions options;
     options.coarse_offset_ns = begin_ns - raw_epoch_ns + 700 * us;
-    options.search_ns = 3 * ms;
+    options.search_ns = 2 * ms;
     return options;
   }
   Result<Alignment> align() const { return align_counters(samples, executions, shapes, device, options()); }
@@ -149,11 +149,11 @@ void add_separate_kernels(World& world, int64_t duration_ns) {
 
 TEST(CounterAlignment, FindsThePlantedOffsetAndDrift) {
   World world;
-  add_separate_kernels(world, 8 * second);
+  add_separate_kernels(world, 4 * second);
   world.sample({});
   const auto alignment = world.align();
   ASSERT_TRUE(alignment) << alignment.error().message();
-  EXPECT_LT(world.worst_error_ns(*alignment, 8 * second), 2'000);
+  EXPECT_LT(world.worst_error_ns(*alignment, 4 * second), 2'000);
   EXPECT_NEAR(alignment->drift_ns_per_s, 2'800, 150);
   EXPECT_LT(alignment->residual_ns, 2'000);
   EXPECT_GT(alignment->edges, 1'000u);
@@ -168,7 +168,7 @@ TEST(CounterAlignment, FollowsADriftThatChanges) {
   World world;
   world.later_drift = 9e-6;
   add_separate_kernels(world, 70 * second);
-  world.sample({.to_ns = 70 * second, .interval_ns = 200 * us});
+  world.sample({.to_ns = 70 * second, .interval_ns = 500 * us});
   const auto alignment = world.align();
   ASSERT_TRUE(alignment) << alignment.error().message();
   EXPECT_GE(alignment->mappings.size(), 2u);
@@ -180,15 +180,15 @@ TEST(CounterAlignment, FollowsADriftThatChanges) {
 
 TEST(CounterAlignment, BearsMissingSamplesAndForeignWork) {
   World world;
-  add_separate_kernels(world, 8 * second);
+  add_separate_kernels(world, 4 * second);
   world.sample({.lost = 0.03, .foreign = 0.1});
-  // A second without any samples.
+  // A second without samples.
   std::erase_if(world.samples, [](const Sample& sample) {
-    return sample.start_ns > raw_epoch_ns + 3 * second && sample.start_ns < raw_epoch_ns + 4 * second;
+    return sample.start_ns > raw_epoch_ns + second && sample.start_ns < raw_epoch_ns + 2 * second;
   });
   const auto alignment = world.align();
   ASSERT_TRUE(alignment) << alignment.error().message();
-  EXPECT_LT(world.worst_error_ns(*alignment, 8 * second), 2'500);
+  EXPECT_LT(world.worst_error_ns(*alignment, 4 * second), 2'500);
 }
 
 TEST(CounterAlignment, WorksAtTenMicroseconds) {
@@ -273,15 +273,28 @@ TEST(CounterAlignment, AlwaysBusyDeviceWithoutFlowsIsNotAligned) {
   EXPECT_NE(alignment.error().message().find("evenly busy"), std::string::npos) << alignment.error().message();
 }
 
+// The samples of another device, or of another recording: some offset always fits best, and must not pass for an answer.
 TEST(CounterAlignment, UnrelatedSamplesAreNotAligned) {
-  // The samples of another device, or of another recording: every offset is as bad as any other.
-  World world, other;
-  other.random.seed(77);
-  add_separate_kernels(world, 4 * second);
-  add_separate_kernels(other, 4 * second);
-  world.sample({.to_ns = 4 * second});
-  other.sample({.to_ns = 4 * second});
-  world.samples = other.samples;
+  for (uint64_t seed : {11, 31, 44}) {  // the three closest calls of sixty
+    World world, other;
+    world.random.seed(seed);
+    other.random.seed(1'000 + seed);
+    add_separate_kernels(world, 3 * second);
+    add_separate_kernels(other, 3 * second);
+    world.sample({.to_ns = 3 * second});
+    other.sample({.to_ns = 3 * second});
+    world.samples = other.samples;
+    const auto alignment = world.align();
+    ASSERT_FALSE(alignment) << seed;
+    EXPECT_EQ(alignment.error().kind, ErrorKind::unavailable);
+  }
+}
+
+// Beside a process that keeps the device busy most of the time, edges are no edges any more.
+TEST(CounterAlignment, TooMuchForeignWorkIsNotAligned) {
+  World world;
+  add_separate_kernels(world, 3 * second);
+  world.sample({.to_ns = 3 * second, .foreign = 0.7});
   EXPECT_FALSE(world.align());
 }
 

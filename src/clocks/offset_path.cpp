@@ -21,6 +21,8 @@ constexpr size_t anchors_limit = 6;
 // A wrong answer must explain the samples worse than the right one by this many samples' worth beyond what noise can do.
 constexpr double least_evidence = 2;
 constexpr double noise_factor = 5;
+// The right offset leaves at most this part of the disagreement that an offset picked at random leaves.
+constexpr double worst_fit = 0.7;
 
 struct Candidate {
   double offset, cost;
@@ -49,16 +51,20 @@ std::vector<Candidate> local_minima(const WindowFit& window, double search_ns) {
   return minima;
 }
 
-// How much the right offset can be told from wrong ones in this window, in samples.
-double contrast(const WindowFit& window, double search_ns) {
-  double least = std::numeric_limits<double>::infinity(), most = 0;
+// Costs all over the range, coarsely.
+std::vector<double> survey(const WindowFit& window, double search_ns) {
+  std::vector<double> costs;
   const double step = std::max(window.interval_ns() / 2, search_ns / 100);
   for (double offset = -search_ns; offset <= search_ns; offset += step) {
-    const double here = window.cost(offset);
-    least = std::min(least, here);
-    most = std::max(most, here);
+    costs.push_back(window.cost(offset));
   }
-  return most - least;
+  return costs;
+}
+
+// How much the right offset can be told from wrong ones in this window, in samples.
+double contrast(const WindowFit& window, double search_ns) {
+  const std::vector<double> costs = survey(window, search_ns);
+  return *std::max_element(costs.begin(), costs.end()) - *std::min_element(costs.begin(), costs.end());
 }
 
 double time_between(const WindowFit& from, const WindowFit& to) {
@@ -96,7 +102,7 @@ void follow(std::span<const WindowFit> windows, size_t anchor, int direction, Of
 
 OffsetPath path_through(std::span<const WindowFit> windows, size_t anchor, double offset) {
   OffsetPath path(windows.size(), std::numeric_limits<double>::quiet_NaN());
-  path[anchor] = windows[anchor].minimum(offset, windows[anchor].interval_ns() / 4);
+  path[anchor] = offset;
   follow(windows, anchor, 1, path);
   follow(windows, anchor, -1, path);
   return path;
@@ -181,8 +187,21 @@ Result<OffsetPath> find_path(std::span<const WindowFit> windows, double search_n
     return fail(ErrorKind::unavailable, "no offset explains the counters better than any other");
   }
 
+  // What the anchor alone rules out needs not be followed any further.
+  const WindowFit& window = windows[anchor];
+  std::vector<Candidate> candidates = local_minima(window, search_ns);
+  for (Candidate& candidate : candidates) {
+    candidate.offset = window.minimum(candidate.offset, window.interval_ns() / 4);
+    candidate.cost = window.cost(candidate.offset);
+  }
+  std::sort(candidates.begin(), candidates.end(),
+            [](const Candidate& a, const Candidate& b) { return a.cost < b.cost; });
+  const std::span<const WindowFit> alone(&window, 1);
   std::vector<OffsetPath> paths;
-  for (const Candidate& candidate : local_minima(windows[anchor], search_ns)) {
+  for (const Candidate& candidate : candidates) {
+    if (candidate.offset != candidates[0].offset && refuted(alone, {candidates[0].offset}, {candidate.offset})) {
+      continue;
+    }
     OffsetPath path = path_through(windows, anchor, candidate.offset);
     const bool known =
         std::any_of(paths.begin(), paths.end(), [&](const OffsetPath& other) { return same(windows, path, other); });
@@ -199,6 +218,9 @@ Result<OffsetPath> find_path(std::span<const WindowFit> windows, double search_n
                               distance(paths[0], paths[i]) / 1e3),
                   {}, "Record the start of the work, or a pause in it");
     }
+  }
+  if (window.cost(paths[0][anchor]) > worst_fit * median(survey(window, search_ns))) {
+    return fail(ErrorKind::unavailable, "no offset explains the counters much better than chance does");
   }
   return paths.front();
 }

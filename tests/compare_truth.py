@@ -64,14 +64,22 @@ def make_views(database):
         JOIN string n ON n.id = s.name_id, mapping""")
     database.execute("CREATE INDEX temp.seen_execution_key ON seen_execution(pid, correlation, node)")
     database.execute("CREATE INDEX temp.truth_execution_key ON truth_execution(pid, correlation, node)")
+    database.execute("CREATE INDEX temp.truth_launch_key ON truth_launch(pid, thread, number)")
+    # Launches that execute, numbered per thread as the workload numbers them.
     database.execute("""
-      CREATE TEMP TABLE seen_call AS
-        SELECT p.pid, a.thread_id AS thread, k.name AS kind, a.correlation_id AS correlation, a.captured,
-               a.start_ns AS start, a.start_ns + a.duration_ns AS end,
-               row_number() OVER (PARTITION BY p.pid, a.thread_id, a.captured, k.name LIKE 'launch%' ORDER BY a.start_ns) - 1 AS number
+      CREATE TEMP TABLE seen_launch(pid INTEGER, thread INTEGER, number INTEGER, kind TEXT, correlation INTEGER, start INTEGER,
+                                    "end" INTEGER, executions INTEGER, PRIMARY KEY (pid, thread, number)) WITHOUT ROWID""")
+    launches = """
         FROM api_call a JOIN process p ON p.id = a.process_id
-        JOIN enumerator k ON k.enumeration = 'api_kind' AND k.value = a.kind""")
-    database.execute("CREATE INDEX temp.seen_call_key ON seen_call(pid, thread, number)")
+        JOIN enumerator k ON k.enumeration = 'api_kind' AND k.value = a.kind AND k.name LIKE 'launch%'"""
+    database.execute(f"""
+      INSERT INTO seen_launch
+        SELECT p.pid, a.thread_id, row_number() OVER (PARTITION BY p.pid, a.thread_id ORDER BY a.start_ns) - 1, k.name,
+               a.correlation_id, a.start_ns, a.start_ns + a.duration_ns,
+               (SELECT count(*) FROM seen_execution x WHERE x.pid = p.pid AND x.correlation = a.correlation_id)
+        {launches} WHERE a.captured = 0""")
+    database.execute(f"""
+      CREATE TEMP TABLE seen_captured AS SELECT p.pid, a.thread_id AS thread, a.start_ns AS start {launches} WHERE a.captured = 1""")
     database.execute("""
       CREATE TEMP TABLE seen_off_cpu AS
         SELECT p.pid, o.thread_id AS thread, r.name AS reason, o.start_ns AS start, o.start_ns + o.duration_ns AS end
@@ -82,7 +90,7 @@ def make_views(database):
       CREATE TEMP TABLE seen_collective AS
         SELECT p.pid, c.thread_id AS thread, k.name AS kind, c.element_count AS elements, c.data_type, m.rank, m.ranks,
                c.start_ns AS start, c.start_ns + c.duration_ns AS end,
-               row_number() OVER (PARTITION BY p.pid, c.thread_id ORDER BY c.start_ns) - 1 AS number
+               CAST(row_number() OVER (PARTITION BY p.pid, c.thread_id ORDER BY c.start_ns) - 1 AS INTEGER) AS number
         FROM collective_call c JOIN process p ON p.id = c.process_id
         JOIN enumerator k ON k.enumeration = 'collective_kind' AND k.value = c.kind
         LEFT JOIN communicator m ON m.process_id = c.process_id AND m.communicator = c.communicator""")
@@ -129,33 +137,29 @@ def compare_executions(differences):
 
 
 def compare_launches(differences):
-    planted = """FROM truth_launch t LEFT JOIN seen_call s
-      ON s.pid = t.pid AND s.thread = t.thread AND s.number = t.number AND s.captured = 0 AND s.kind LIKE 'launch%'"""
-    differences.query("launch.missing", f"SELECT t.* {planted} WHERE s.pid IS NULL")
+    planted = "FROM truth_launch t LEFT JOIN seen_launch s USING (pid, thread, number)"
+    differences.query("launch.missing", f"SELECT t.* {planted} WHERE s.kind IS NULL")
     differences.query("launch.unplanned", """
-      SELECT s.* FROM seen_call s WHERE s.captured = 0 AND s.kind LIKE 'launch%' AND NOT EXISTS
-        (SELECT 1 FROM truth_launch t WHERE s.pid = t.pid AND s.thread = t.thread AND s.number = t.number)""")
+      SELECT s.* FROM seen_launch s LEFT JOIN truth_launch t USING (pid, thread, number) WHERE t.entry IS NULL""")
     # The recorded call lies inside the planted one: the workload read the same clock just before and just after.
-    differences.query("launch.time", f"SELECT t.pid, t.thread, t.number, t.start, s.start, s.end, t.\"end\" {planted} "
+    differences.query("launch.time", f"SELECT pid, thread, number, t.start, s.start, s.end, t.\"end\" {planted} "
                       'WHERE s.start < t.start OR s.end > t."end"')
-    differences.query("launch.kind", f"SELECT t.pid, t.thread, t.number, t.entry, s.kind {planted} "
+    differences.query("launch.kind", f"SELECT pid, thread, number, t.entry, s.kind {planted} "
                       "WHERE (t.entry = 'cuGraphLaunch') <> (s.kind = 'launch_graph')")
     # What a planted launch asked for is what its correlation id leads to.
-    differences.query("launch.executions", f"""
-      SELECT t.pid, t.thread, t.number, t.executions,
-             (SELECT count(*) FROM seen_execution x WHERE x.pid = s.pid AND x.correlation = s.correlation) AS seen
-      {planted} WHERE s.pid IS NOT NULL AND seen <> t.executions""")
-    differences.query("launch.kernel", f"""
-      SELECT t.pid, t.thread, t.number, t.kernel, x.kernel, t.grid, x.grid {planted}
-      JOIN seen_execution x ON x.pid = s.pid AND x.correlation = s.correlation
-      WHERE t.entry = 'cuLaunchKernel' AND (x.kernel <> t.kernel OR x.grid <> t.grid)""")
-    differences.query("launch.causality", f"""
-      SELECT t.pid, t.thread, t.number, t.start, x.start {planted}
-      JOIN seen_execution x ON x.pid = s.pid AND x.correlation = s.correlation WHERE x.start < t.start""")
+    differences.query("launch.executions", f"SELECT pid, thread, number, t.executions, s.executions {planted} "
+                      "WHERE s.executions <> t.executions")
+    executed = f"{planted} JOIN seen_execution x ON x.pid = s.pid AND x.correlation = s.correlation"
+    differences.query("launch.kernel", f"SELECT t.pid, t.thread, t.number, t.kernel, x.kernel, t.grid, x.grid {executed} "
+                      "WHERE t.entry = 'cuLaunchKernel' AND (x.kernel <> t.kernel OR x.grid <> t.grid)")
+    differences.query("launch.causality", f"SELECT t.pid, t.thread, t.number, t.start, x.start {executed} WHERE x.start < t.start")
     differences.query("captured.count", """
-      SELECT pid, thread, (SELECT count(*) FROM seen_call s WHERE s.pid = t.pid AND s.thread = t.thread AND s.captured = 1
-                           AND s.kind LIKE 'launch%') AS seen, count(*) AS planted
+      SELECT pid, thread, (SELECT count(*) FROM seen_captured s WHERE s.pid = t.pid AND s.thread = t.thread) AS seen, count(*) AS planted
       FROM truth_captured t GROUP BY pid, thread HAVING seen <> planted""")
+    # What uprobes counted, as a check from another source: every entry, captured ones too.
+    differences.query("launch.uprobe_count", """
+      SELECT CAST(m.value AS INTEGER) AS seen, (SELECT count(*) FROM truth_launch) + (SELECT count(*) FROM truth_captured) AS planted
+      FROM meta m WHERE m.key = 'check.launches_uprobe' AND seen <> planted""")
 
 
 def compare_off_cpu(differences):

@@ -19,7 +19,7 @@ enum class Mutant {
   duplicate_every_1000th,    // an execution is delivered twice
   clock_100us_off,           // executions are stamped 100 µs late
   swap_streams,              // executions of the first two streams carry each other's stream
-  shift_correlation,         // every 1000th execution belongs to the next call
+  shift_correlation,         // every 1000th execution belongs to a call that was never made
   shift_grid,                // every 1000th execution shows another grid
   drop_call_every_1000th,    // a launch record is not delivered
 };
@@ -65,7 +65,7 @@ uint32_t mutate(simcuda_execution& execution) {
       }
       return 1;
     case Mutant::shift_correlation:
-      execution.correlation_id += is_chosen ? 1 : 0;
+      execution.correlation_id += is_chosen ? 1u << 30 : 0;
       return 1;
     case Mutant::shift_grid:
       execution.grid[0] += is_chosen ? 1 : 0;

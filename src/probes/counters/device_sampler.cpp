@@ -10,8 +10,10 @@
 namespace kvet::probes {
 namespace {
 
-// The hardware buffer holds seconds; decoding twenty times per second keeps images small and threads asleep.
-constexpr int decode_period_ms = 50;
+// The hardware buffer holds seconds; decoding twenty times per second keeps threads asleep, and oftener where more than
+// 1,000 samples would come in between, so that no image runs full (pm_session.cpp says what that loses).
+constexpr int longest_decode_period_ms = 50;
+constexpr uint64_t samples_between_decodings = 1'000;
 // For finding the clock's bounds the time between a sample's end and its decoding should be short.
 constexpr int first_decode_period_ms = 3;
 constexpr int64_t first_phase_ns = 120'000'000;
@@ -74,6 +76,8 @@ bool DeviceSampler::sleep_ms(int milliseconds) {
 void DeviceSampler::run() {
   if (begin()) {
     bool more = false;
+    const auto decode_period_ms = static_cast<int>(
+        std::clamp<uint64_t>(interval_ns_ * samples_between_decodings / 1'000'000, 2, longest_decode_period_ms));
     while (more ? sleep_ms(0) : sleep_ms(decode_period_ms)) {
       if (!decode_once(more)) {
         break;

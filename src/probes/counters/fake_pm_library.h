@@ -24,6 +24,8 @@ struct FakeHardware {
   };
   std::deque<Sample> buffer;  // what the hardware has gathered
   bool overflow = false;      // said once, by the next decoding
+  // The newest sample waits for some unit's counts until the next decoding; an image made anew meanwhile loses it.
+  bool newest_is_partial = false;
 
   // What the test looks at.
   int enabled = 0, starts = 0, stops = 0, hosts = 0;
@@ -36,7 +38,7 @@ inline FakeHardware* fake = nullptr;  // of the running test
 // The images hold their samples as plain pairs of times behind a count; a metric's value is the sample's start plus the
 // length of the metric's name.
 struct FakeImage {
-  size_t count, most;
+  size_t count, completed, most;
   FakeHardware::Sample samples[1];
 };
 
@@ -88,12 +90,14 @@ inline PmLibrary fake_pm_library() {
     while (!fake->buffer.empty()) {
       if (image->count == image->most) {
         p->stop_reason = KVET_PM_DECODE_IMAGE_FULL;
+        image->completed = image->count;
         return fake->decode_result;
       }
       image->samples[image->count++] = fake->buffer.front();
       fake->buffer.pop_front();
     }
     p->overflow = fake->overflow ? 1 : 0;
+    image->completed = image->count - (fake->newest_is_partial && image->count > 0 ? 1 : 0);
     const int result = fake->overflow ? static_cast<int>(KVET_PM_OUT_OF_MEMORY) : fake->decode_result;
     fake->overflow = false;
     return result;
@@ -104,14 +108,15 @@ inline PmLibrary fake_pm_library() {
   };
   library.image_initialize = [](kvet_pm_image_initialize* p) {
     auto* image = reinterpret_cast<FakeImage*>(p->image);
-    image->count = 0;
+    image->count = image->completed = 0;
     image->most = (p->image_size - sizeof(FakeImage)) / sizeof(FakeHardware::Sample);
     return 0;
   };
   library.get_image_info = [](kvet_pm_image_info* p) {
     const auto* image = reinterpret_cast<const FakeImage*>(p->image);
     p->total_samples = image->most;
-    p->populated_samples = p->completed_samples = image->count;
+    p->populated_samples = image->count;
+    p->completed_samples = image->completed;
     return 0;
   };
   library.get_sample_info = [](kvet_pm_sample_info* p) {

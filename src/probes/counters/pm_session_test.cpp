@@ -99,6 +99,27 @@ TEST_F(Session, DecodesInSmallImages) {
   }
 }
 
+TEST_F(Session, LosesNoSampleThatIsHalfDecoded) {
+  auto session = open(16);
+  ASSERT_TRUE(session);
+  ASSERT_TRUE((*session)->start());
+  std::vector<uint64_t> starts;
+  const auto take = [&](const PmSample& sample) { starts.push_back(sample.start_ns); };
+  // Five more each time, the newest one always incomplete: the image passes its half with a sample that still waits.
+  hardware.newest_is_partial = true;
+  for (uint64_t round = 0; round < 3; ++round) {
+    gather(5 * round, 5 * (round + 1));
+    ASSERT_TRUE((*session)->decode(take));
+  }
+  EXPECT_EQ(starts.size(), 14u);
+  hardware.newest_is_partial = false;
+  ASSERT_TRUE((*session)->decode(take));
+  ASSERT_EQ(starts.size(), 15u);
+  for (uint64_t i = 0; i < 15; ++i) {
+    EXPECT_EQ(starts[i], 1'000'000'000 + i * 100'000);
+  }
+}
+
 // ---- The thread that samples one device ----------------------------------------------------------------------------
 
 class OneDevice : public Session {

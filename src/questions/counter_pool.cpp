@@ -20,8 +20,10 @@ DeviceSamples device_samples(const Capture& capture, DeviceId device) {
   }
   if (result.samples.empty()) {
     const std::string_view status = capture.fact("counters.status");
-    result.reason = status.empty() || status == "ok" ? "the capture holds no counter samples of this device" : std::string{status};
-    result.advice = "record with --counters pm, as a user who may read the counters; `kvet doctor` says what is missing";
+    result.reason =
+        status.empty() || status == "ok" ? "the capture holds no counter samples of this device" : std::string{status};
+    result.advice =
+        "record with --counters pm, as a user who may read the counters; `kvet doctor` says what is missing";
     return result;
   }
   result.interval_ns = quantile(lengths, 0.5);
@@ -42,7 +44,9 @@ DeviceSamples device_samples(const Capture& capture, DeviceId device) {
   if (!any || !verified) {
     result.reason = any ? "the alignment of the counters' clock with the executions could not be verified"
                         : "the counters' clock was not aligned with the executions";
-    result.advice = "record longer, with a load that leaves the device idle now and then: the clocks are matched at the edges of busy times";
+    result.advice =
+        "record longer, with a load that leaves the device idle now and then: the clocks are matched at the edges of "
+        "busy times";
     return result;
   }
   result.guard_ns = 3 * residual;

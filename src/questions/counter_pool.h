@@ -34,7 +34,8 @@ struct PoolTerm {
 // the sample is longer than the execution. term(sample, wanted ns in it) gives the addends. One cluster per span of
 // `wanted`, or per sample where several spans share one.
 template <class Term>
-std::vector<Cluster> pool_exclusive(const DeviceSamples& device, const SpanSet& wanted, const SpanSet& forbidden, Term term);
+std::vector<Cluster> pool_exclusive(const DeviceSamples& device, const SpanSet& wanted, const SpanSet& forbidden,
+                                    Term term);
 
 // Samples that lie inside `wanted` from end to end, guard included, weighted by their length. One cluster per span.
 template <class Term>
@@ -44,7 +45,8 @@ std::vector<Cluster> pool_inside(const DeviceSamples& device, const SpanSet& wan
 size_t span_after(const SpanSet& set, int64_t time);
 
 template <class Term>
-std::vector<Cluster> pool_exclusive(const DeviceSamples& device, const SpanSet& wanted, const SpanSet& forbidden, Term term) {
+std::vector<Cluster> pool_exclusive(const DeviceSamples& device, const SpanSet& wanted, const SpanSet& forbidden,
+                                    Term term) {
   std::vector<Cluster> clusters;
   if (!device.guard_ns) {
     return clusters;
@@ -60,7 +62,8 @@ std::vector<Cluster> pool_exclusive(const DeviceSamples& device, const SpanSet& 
     if (wanted.spans()[span].from >= to || forbidden.covered(from, to) > 0) {
       continue;
     }
-    const std::optional<PoolTerm> part = term(*sample, static_cast<double>(wanted.covered(sample->start_ns, sample->end_ns)));
+    const std::optional<PoolTerm> part =
+        term(*sample, static_cast<double>(wanted.covered(sample->start_ns, sample->end_ns)));
     if (!part) {
       continue;
     }

@@ -36,8 +36,8 @@ std::map<StringId, size_t> unknown_of_name(const Capture& capture, const KernelS
 
 }  // namespace
 
-SplitRows split_rows(const Capture& capture, const KernelSet& kernels, const DeviceTimeline& timeline, const DeviceSamples& device,
-                     const SpanSet& transfers) {
+SplitRows split_rows(const Capture& capture, const KernelSet& kernels, const DeviceTimeline& timeline,
+                     const DeviceSamples& device, const SpanSet& transfers) {
   SplitRows result;
   if (!device.guard_ns || static_cast<double>(*device.guard_ns) / 3 > device.interval_ns / 4) {
     return result;  // time shares of a sample would be mostly error
@@ -64,7 +64,8 @@ SplitRows split_rows(const Capture& capture, const KernelSet& kernels, const Dev
     while (first < executions.size() && executions[first]->end_ns <= sample->start_ns) {
       ++first;
     }
-    if (timeline.alone.covered(sample->start_ns, sample->end_ns) == 0 || overlapped.covered(sample->start_ns, sample->end_ns) > 0 ||
+    if (timeline.alone.covered(sample->start_ns, sample->end_ns) == 0 ||
+        overlapped.covered(sample->start_ns, sample->end_ns) > 0 ||
         timeline.other_context.covered(sample->start_ns, sample->end_ns) > 0) {
       continue;
     }
@@ -73,9 +74,12 @@ SplitRows split_rows(const Capture& capture, const KernelSet& kernels, const Dev
     // Neighbours' time stamps overlap a little without the kernels doing so.
     const double most = 1.02 * static_cast<double>(sample->end_ns - sample->start_ns);
     for (size_t i = first; i < executions.size() && executions[i]->start_ns < sample->end_ns; ++i) {
-      const double part = static_cast<double>(std::min(executions[i]->end_ns, sample->end_ns) - std::max(executions[i]->start_ns, sample->start_ns));
+      const double part = static_cast<double>(std::min(executions[i]->end_ns, sample->end_ns) -
+                                              std::max(executions[i]->start_ns, sample->start_ns));
       if (part > 0) {
-        time[kernels.contains(executions[i]->shape) ? 0 : unknown.at(capture.shapes[executions[i]->shape.value].name)] += part;
+        time[kernels.contains(executions[i]->shape) ? 0
+                                                    : unknown.at(capture.shapes[executions[i]->shape.value].name)] +=
+            part;
         sum += part;
       }
       if (i - first == executions_looked_at) {
@@ -102,7 +106,8 @@ SplitRows split_rows(const Capture& capture, const KernelSet& kernels, const Dev
   return result;
 }
 
-std::optional<Estimate> split_rate(const SplitRows& rows, const std::vector<std::optional<double>>& counts, double reference) {
+std::optional<Estimate> split_rate(const SplitRows& rows, const std::vector<std::optional<double>>& counts,
+                                   double reference) {
   // Unknowns that no row mentions are left out.
   std::vector<size_t> position(rows.unknowns);
   size_t used = 0;
@@ -141,7 +146,8 @@ std::optional<Estimate> split_rate(const SplitRows& rows, const std::vector<std:
     return std::nullopt;
   }
   const double half = t_quantile_975(static_cast<double>(count - used)) * solution->standard_error[0];
-  return Estimate{solution->b[0], Interval{solution->b[0] - half, solution->b[0] + half}, count, solution->standard_error[0]};
+  return Estimate{solution->b[0], Interval{solution->b[0] - half, solution->b[0] + half}, count,
+                  solution->standard_error[0]};
 }
 
 }  // namespace kvet::questions

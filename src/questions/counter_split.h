@@ -18,7 +18,8 @@ namespace kvet::questions {
 // where this one may well be 0. read(sample) is the count of one sample; empty: not read.
 template <class Read>
 std::optional<Estimate> split_rate(const Capture& capture, const KernelSet& kernels, const DeviceTimeline& timeline,
-                                   const DeviceSamples& device, const SpanSet& transfers, Read read, double reference = 0);
+                                   const DeviceSamples& device, const SpanSet& transfers, Read read,
+                                   double reference = 0);
 
 // The rows behind it: which kernels had how much time in which sample.
 struct SplitRow {
@@ -29,10 +30,11 @@ struct SplitRows {
   size_t unknowns = 1;
   std::vector<SplitRow> rows;
 };
-SplitRows split_rows(const Capture& capture, const KernelSet& kernels, const DeviceTimeline& timeline, const DeviceSamples& device,
-                     const SpanSet& transfers);
+SplitRows split_rows(const Capture& capture, const KernelSet& kernels, const DeviceTimeline& timeline,
+                     const DeviceSamples& device, const SpanSet& transfers);
 
-std::optional<Estimate> split_rate(const SplitRows& rows, const std::vector<std::optional<double>>& counts, double reference);
+std::optional<Estimate> split_rate(const SplitRows& rows, const std::vector<std::optional<double>>& counts,
+                                   double reference);
 
 template <class Read>
 std::optional<Estimate> split_rate(const Capture& capture, const KernelSet& kernels, const DeviceTimeline& timeline,

@@ -9,7 +9,8 @@ namespace {
 
 using Load = PlantedDevice::Load;
 
-const Finding& expect_value(const std::vector<Finding>& findings, std::string_view id, double value, double relative, Evidence evidence) {
+const Finding& expect_value(const std::vector<Finding>& findings, std::string_view id, double value, double relative,
+                            Evidence evidence) {
   static const Finding nothing;
   const Finding* finding = find(findings, id);
   EXPECT_NE(finding, nullptr) << id;
@@ -103,7 +104,8 @@ TEST(Dram, ShortKernelsAreSplit) {
   std::mt19937 random{4};
   int64_t at = 0;
   for (int i = 0; i < 3000; ++i) {
-    const int64_t own = 2000 + static_cast<int64_t>(random() % 3000), theirs = 2000 + static_cast<int64_t>(random() % 6000);
+    const int64_t own = 2000 + static_cast<int64_t>(random() % 3000),
+                  theirs = 2000 + static_cast<int64_t>(random() % 6000);
     device.run(k, 7, at, at + own, Load{.read_bytes_per_ns = 3000});
     device.run(other, 7, at + own, at + own + theirs, Load{.read_bytes_per_ns = 300, .write_bytes_per_ns = 200});
     if (i % 20 == 0) {

@@ -21,7 +21,8 @@ double dot(const double* a, const double* b) { return a[0] * b[0] + a[1] * b[1] 
 FingerprintSplit::FingerprintSplit(const std::vector<SplitKernel>& kernels, bool shared_known) {
   system_.equations = shared_known ? 3 : 2;
   for (const SplitKernel& kernel : kernels) {
-    Column column{{kernel.per_block.warps, kernel.per_block.registers, shared_known ? kernel.per_block.shared : 0}, kernel.own};
+    Column column{{kernel.per_block.warps, kernel.per_block.registers, shared_known ? kernel.per_block.shared : 0},
+                  kernel.own};
     const double length = std::sqrt(dot(column.value, column.value));
     if (!(length > 0)) {
       continue;
@@ -29,7 +30,8 @@ FingerprintSplit::FingerprintSplit(const std::vector<SplitKernel>& kernels, bool
     for (double& value : column.value) {
       value /= length;
     }
-    const auto same = std::ranges::find_if(columns_, [&](const Column& other) { return dot(other.value, column.value) > parallel_cosine; });
+    const auto same = std::ranges::find_if(
+        columns_, [&](const Column& other) { return dot(other.value, column.value) > parallel_cosine; });
     if (same == columns_.end()) {
       columns_.push_back(column);
     } else if (same->own != column.own) {
@@ -52,7 +54,8 @@ FingerprintSplit::FingerprintSplit(const std::vector<SplitKernel>& kernels, bool
   for (double value : values) {
     system_.rank += value > 1e-9 * largest ? 1 : 0;
   }
-  system_.condition = !values.empty() && system_.rank == values.size() ? std::sqrt(largest / smallest) : std::numeric_limits<double>::infinity();
+  system_.condition = !values.empty() && system_.rank == values.size() ? std::sqrt(largest / smallest)
+                                                                       : std::numeric_limits<double>::infinity();
   system_.resolved = !system_.parallel && !columns_.empty() && system_.condition <= condition_limit;
 }
 
@@ -76,7 +79,8 @@ FingerprintSplit::Share FingerprintSplit::solve(const ResourceShares& measured) 
         gram[i * in.size() + j] = dot(columns_[in[i]].value, columns_[in[j]].value);
       }
     }
-    if (!solve_positive_definite(std::move(gram), x, in.size()) || std::ranges::any_of(x, [](double value) { return value < 0; })) {
+    if (!solve_positive_definite(std::move(gram), x, in.size()) ||
+        std::ranges::any_of(x, [](double value) { return value < 0; })) {
       continue;
     }
     double residual = 0;

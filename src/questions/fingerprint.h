@@ -15,7 +15,7 @@ struct ResourceShares {
 
 struct SplitKernel {
   ResourceShares per_block;  // of one resident block
-  bool own = false;          // belongs to K
+  bool own = false;  // belongs to K
 };
 
 // How well a set of kernels can be told apart.
@@ -37,7 +37,7 @@ class FingerprintSplit {
   [[nodiscard]] const SplitSystem& system() const { return system_; }
 
   struct Share {
-    double own = 0;    // K's part of the warps, 0 to 1; the parts of all add up to 1
+    double own = 0;  // K's part of the warps, 0 to 1; the parts of all add up to 1
     double error = 0;  // what 1% of error in each reading does to it
   };
   // Non-negative least squares. Call only where system().resolved.

@@ -63,7 +63,8 @@ std::vector<const SeenName*> longest_first(const std::map<uint32_t, SeenName>& s
   return order;
 }
 
-std::unexpected<Error> nothing_matched(const Capture& capture, const std::string& pattern, const std::map<uint32_t, SeenName>& seen) {
+std::unexpected<Error> nothing_matched(const Capture& capture, const std::string& pattern,
+                                       const std::map<uint32_t, SeenName>& seen) {
   if (capture.shapes.empty()) {
     return fail(ErrorKind::bad_input, "holds no kernel at all, so no pattern can match", capture.path,
                 "record with `kvet record -- CMD`, which sees kernel names");
@@ -78,7 +79,8 @@ std::unexpected<Error> nothing_matched(const Capture& capture, const std::string
     names += fmt::format("{}{}", listed == 0 ? "" : ", ", shortened(name->demangled));
     ++listed;
   }
-  return fail(ErrorKind::bad_input, fmt::format("no kernel matches \"{}\"; seen, the longest-running first: {}", printable(pattern), names),
+  return fail(ErrorKind::bad_input,
+              fmt::format("no kernel matches \"{}\"; seen, the longest-running first: {}", printable(pattern), names),
               capture.path, "`kvet kernels` lists them all");
 }
 
@@ -103,7 +105,8 @@ Result<KernelSet> select_kernels(const Capture& capture, const std::vector<std::
       }
     } catch (const std::regex_error& error) {
       return fail(ErrorKind::usage, fmt::format("not a pattern that can be used: {}", error.what()), printable(pattern),
-                  "patterns are ECMAScript regular expressions without back-references; write \\( for a parenthesis and \\[ for a bracket");
+                  "patterns are ECMAScript regular expressions without back-references; write \\( for a parenthesis "
+                  "and \\[ for a bracket");
     }
     if (!matched) {
       return nothing_matched(capture, pattern, seen);

@@ -7,8 +7,8 @@ namespace {
 
 PlantedDevice three_kernels() {
   PlantedDevice device;
-  const ShapeId scale = device.kernel("_Z5scalePfi"), again = device.kernel("_Z5scalePfi", 512), triton = device.kernel("triton_rms_norm_0d1d2"),
-                nccl = device.kernel("ncclDevKernel_AllReduce");
+  const ShapeId scale = device.kernel("_Z5scalePfi"), again = device.kernel("_Z5scalePfi", 512),
+                triton = device.kernel("triton_rms_norm_0d1d2"), nccl = device.kernel("ncclDevKernel_AllReduce");
   device.run(scale, 7, 0, 10);
   device.run(again, 7, 20, 30);
   device.run(triton, 7, 100, 400);
@@ -46,7 +46,8 @@ TEST(SelectKernels, NoMatchNamesWhatWasSeen) {
   EXPECT_EQ(set.error().kind, ErrorKind::bad_input);
   const std::string message = set.error().message();
   EXPECT_NE(message.find("no kernel matches \"softmax\""), std::string::npos) << message;
-  const size_t triton = message.find("triton_rms_norm"), nccl = message.find("ncclDevKernel"), scale = message.find("scale(float*, int)");
+  const size_t triton = message.find("triton_rms_norm"), nccl = message.find("ncclDevKernel"),
+               scale = message.find("scale(float*, int)");
   ASSERT_NE(scale, std::string::npos);
   EXPECT_LT(triton, nccl);
   EXPECT_LT(nccl, scale);

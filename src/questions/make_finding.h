@@ -9,8 +9,8 @@
 
 namespace kvet::questions {
 
-inline Finding found(Question question, std::string id, std::string subject, double value, std::string unit, Evidence evidence,
-                     uint64_t observations, std::string sentence) {
+inline Finding found(Question question, std::string id, std::string subject, double value, std::string unit,
+                     Evidence evidence, uint64_t observations, std::string sentence) {
   Finding finding;
   finding.id = std::move(id);
   finding.question = question;
@@ -23,7 +23,8 @@ inline Finding found(Question question, std::string id, std::string subject, dou
   return finding;
 }
 
-inline Finding unavailable(Question question, std::string id, std::string subject, std::string unit, std::string reason, std::string advice) {
+inline Finding unavailable(Question question, std::string id, std::string subject, std::string unit, std::string reason,
+                           std::string advice) {
   Finding finding;
   finding.id = std::move(id);
   finding.question = question;

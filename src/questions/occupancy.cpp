@@ -20,7 +20,9 @@ constexpr double unexplained_worth_saying = 2;  // percent, as questions.md has 
 
 double warp_slots(const Device& device) {
   const auto limits = sm_limits(device);
-  const double warps = device.max_warps_per_multiprocessor != 0 ? device.max_warps_per_multiprocessor : limits ? limits->warps : 0;
+  const double warps = device.max_warps_per_multiprocessor != 0 ? device.max_warps_per_multiprocessor
+                       : limits                                 ? limits->warps
+                                                                : 0;
   return warps * device.multiprocessors;
 }
 
@@ -40,16 +42,21 @@ void add_times(std::vector<Finding>& findings, const KernelSet& kernels, const s
   }
   const double all = alone + beside + other;
   auto share = [all](double part) { return all > 0 ? 100 * part / all : 0.0; };
-  findings.push_back(found(Question::occupancy, "occupancy.time.solo", kernels.label, alone, "ns", Evidence::measured, runs,
-                           fmt::format("It ran alone for {:.3f} ms, {:.1f}% of its time; {} of {} executions were alone from start to end.",
-                                       alone / 1e6, share(alone), whole, runs)));
-  findings.push_back(found(Question::occupancy, "occupancy.time.corun", kernels.label, beside, "ns", Evidence::measured, runs,
-                           fmt::format("Siblings ran beside it for {:.3f} ms, {:.1f}% of its time, in {} of {} executions.", beside / 1e6,
-                                       share(beside), overlapped, runs)));
+  findings.push_back(found(
+      Question::occupancy, "occupancy.time.solo", kernels.label, alone, "ns", Evidence::measured, runs,
+      fmt::format("It ran alone for {:.3f} ms, {:.1f}% of its time; {} of {} executions were alone from start to end.",
+                  alone / 1e6, share(alone), whole, runs)));
+  findings.push_back(
+      found(Question::occupancy, "occupancy.time.corun", kernels.label, beside, "ns", Evidence::measured, runs,
+            fmt::format("Siblings ran beside it for {:.3f} ms, {:.1f}% of its time, in {} of {} executions.",
+                        beside / 1e6, share(beside), overlapped, runs)));
   if (other > 0) {
-    Finding finding = found(Question::occupancy, "occupancy.time.other_context", kernels.label, other, "ns", Evidence::measured, runs,
-                            fmt::format("For {:.3f} ms, {:.1f}% of its time, a kernel of another context was on the device too: time-sliced, or "
-                                        "another process under MPS. That time counts neither as solo nor as co-run.", other / 1e6, share(other)));
+    Finding finding = found(
+        Question::occupancy, "occupancy.time.other_context", kernels.label, other, "ns", Evidence::measured, runs,
+        fmt::format(
+            "For {:.3f} ms, {:.1f}% of its time, a kernel of another context was on the device too: time-sliced, or "
+            "another process under MPS. That time counts neither as solo nor as co-run.",
+            other / 1e6, share(other)));
     findings.push_back(std::move(finding));
   }
 }
@@ -83,32 +90,45 @@ Finding unexplained_warps(const Capture& capture, const KernelSet& kernels, cons
     }
   }
   if (count == 0) {
-    return unavailable(Question::occupancy, id, kernels.label, "%", reason.empty() ? "the counter samples hold no warps" : reason,
+    return unavailable(Question::occupancy, id, kernels.label, "%",
+                       reason.empty() ? "the counter samples hold no warps" : reason,
                        advice.empty() ? "record with --counters pm on a device whose warps can be sampled" : advice);
   }
   const double percent = 100 * resident / time;
-  Finding finding = found(Question::occupancy, id, kernels.label, percent, "%", Evidence::measured, count,
-                          fmt::format("In {:.2f}% of the sampled time warps were resident that no recorded execution, copy or memset explains.", percent));
+  Finding finding = found(
+      Question::occupancy, id, kernels.label, percent, "%", Evidence::measured, count,
+      fmt::format(
+          "In {:.2f}% of the sampled time warps were resident that no recorded execution, copy or memset explains.",
+          percent));
   if (percent > unexplained_worth_saying) {
-    finding.advice = "something runs on this device that the recording does not see (another process, a conditional graph body, a device-side "
-                     "launch): figures per kernel may contain it";
+    finding.advice =
+        "something runs on this device that the recording does not see (another process, a conditional graph body, a "
+        "device-side "
+        "launch): figures per kernel may contain it";
   }
   return finding;
 }
 
-std::optional<PoolTerm> warp_term(const Sample& sample, double wanted_ns, double slots, double multiprocessors, bool active) {
+std::optional<PoolTerm> warp_term(const Sample& sample, double wanted_ns, double slots, double multiprocessors,
+                                  bool active) {
   if (!sample.warp_cycles || slots <= 0) {
     return std::nullopt;
   }
   if (active) {
-    return sample.sm_active_cycles ? std::optional<PoolTerm>{{*sample.warp_cycles, *sample.sm_active_cycles * slots / multiprocessors}} : std::nullopt;
+    return sample.sm_active_cycles
+               ? std::optional<PoolTerm>{{*sample.warp_cycles, *sample.sm_active_cycles * slots / multiprocessors}}
+               : std::nullopt;
   }
   const double length = static_cast<double>(sample.end_ns - sample.start_ns);
-  return sample.cycles_elapsed ? std::optional<PoolTerm>{{*sample.warp_cycles, *sample.cycles_elapsed * wanted_ns / length * slots}} : std::nullopt;
+  return sample.cycles_elapsed
+             ? std::optional<PoolTerm>{{*sample.warp_cycles, *sample.cycles_elapsed * wanted_ns / length * slots}}
+             : std::nullopt;
 }
 
-Finding from_estimate(const char* id, const KernelSet& kernels, const Estimate& estimate, Evidence evidence, std::string sentence) {
-  Finding finding = found(Question::occupancy, id, kernels.label, 100 * estimate.value, "%", evidence, estimate.clusters, std::move(sentence));
+Finding from_estimate(const char* id, const KernelSet& kernels, const Estimate& estimate, Evidence evidence,
+                      std::string sentence) {
+  Finding finding = found(Question::occupancy, id, kernels.label, 100 * estimate.value, "%", evidence,
+                          estimate.clusters, std::move(sentence));
   if (estimate.interval) {
     finding.interval = scaled(*estimate.interval, 100, 0, 100);
   }
@@ -116,8 +136,9 @@ Finding from_estimate(const char* id, const KernelSet& kernels, const Estimate& 
 }
 
 // Gives back the elapsed figure, where it is known.
-std::optional<Estimate> add_solo(std::vector<Finding>& findings, const Capture& capture, const KernelSet& kernels, const std::vector<DeviceTimeline>& devices,
-              const std::vector<DeviceSamples>& samples, const std::string& doubt) {
+std::optional<Estimate> add_solo(std::vector<Finding>& findings, const Capture& capture, const KernelSet& kernels,
+                                 const std::vector<DeviceTimeline>& devices, const std::vector<DeviceSamples>& samples,
+                                 const std::string& doubt) {
   std::optional<Estimate> elapsed;
   uint64_t whole = 0;
   double whole_ns = 0, interval_ns = 0;
@@ -136,33 +157,40 @@ std::optional<Estimate> add_solo(std::vector<Finding>& findings, const Capture& 
     }
   }
   const bool is_short = whole > 0 && whole_ns / static_cast<double>(whole) < 3 * interval_ns;
-  const std::string pooled = is_short ? fmt::format(" Each execution is shorter than three sampling intervals ({:.1f} us), so the figure exists only for many "
-                                                    "executions together.", interval_ns / 1e3)
+  const std::string pooled = is_short ? fmt::format(
+                                            " Each execution is shorter than three sampling intervals ({:.1f} us), so "
+                                            "the figure exists only for many "
+                                            "executions together.",
+                                            interval_ns / 1e3)
                                       : "";
   for (bool active : {false, true}) {
     const char* id = active ? "occupancy.solo.active" : "occupancy.solo";
-    const char* which = active ? "while an SM is active (ncu's achieved occupancy)" : "over all cycles of all SMs (elapsed)";
+    const char* which =
+        active ? "while an SM is active (ncu's achieved occupancy)" : "over all cycles of all SMs (elapsed)";
     std::vector<Cluster> clusters;
     for (size_t i = 0; i < devices.size(); ++i) {
       const Device& device = capture.devices[devices[i].device.value];
       const double slots = warp_slots(device), sms = device.multiprocessors;
       const SpanSet forbidden = difference(devices[i].kernels, devices[i].whole);
-      const auto more = pool_exclusive(samples[i], devices[i].whole, forbidden,
-                                       [&](const Sample& sample, double ns) { return warp_term(sample, ns, slots, sms, active); });
+      const auto more = pool_exclusive(samples[i], devices[i].whole, forbidden, [&](const Sample& sample, double ns) {
+        return warp_term(sample, ns, slots, sms, active);
+      });
       clusters.insert(clusters.end(), more.begin(), more.end());
     }
     const auto estimate = ratio_of_sums(clusters);
     if (estimate && (!is_short || clusters.size() >= least_pooled_runs)) {
-      findings.push_back(from_estimate(id, kernels, *estimate, Evidence::measured,
-                                       fmt::format("Alone it keeps {:.1f}% of the warp slots occupied {}, in {} stretches of solo executions.{}{}",
-                                                   100 * estimate->value, which, estimate->clusters, pooled, doubt)));
+      findings.push_back(from_estimate(
+          id, kernels, *estimate, Evidence::measured,
+          fmt::format("Alone it keeps {:.1f}% of the warp slots occupied {}, in {} stretches of solo executions.{}{}",
+                      100 * estimate->value, which, estimate->clusters, pooled, doubt)));
       if (!active) {
         elapsed = estimate;
       }
       continue;
     }
     if (active) {  // cycles of an SM that K shares with a neighbour in the same sample are nobody's
-      findings.push_back(unavailable(Question::occupancy, id, kernels.label, "%", reason.empty() ? "no sample reads this kernel by itself" : reason,
+      findings.push_back(unavailable(Question::occupancy, id, kernels.label, "%",
+                                     reason.empty() ? "no sample reads this kernel by itself" : reason,
                                      advice.empty() ? "record with a shorter --interval" : advice));
       continue;
     }
@@ -171,37 +199,43 @@ std::optional<Estimate> add_solo(std::vector<Finding>& findings, const Capture& 
     for (size_t i = 0; i < devices.size() && !split; ++i) {
       const Device& device = capture.devices[devices[i].device.value];
       const double slots = warp_slots(device);
-      split = split_rate(capture, kernels, devices[i], samples[i], SpanSet{}, [&](const Sample& sample) -> std::optional<double> {
-        if (!sample.warp_cycles || !sample.cycles_elapsed || *sample.cycles_elapsed <= 0 || slots <= 0) {
-          return std::nullopt;
-        }
-        return *sample.warp_cycles / *sample.cycles_elapsed / slots * static_cast<double>(sample.end_ns - sample.start_ns);
-      });
+      split = split_rate(
+          capture, kernels, devices[i], samples[i], SpanSet{}, [&](const Sample& sample) -> std::optional<double> {
+            if (!sample.warp_cycles || !sample.cycles_elapsed || *sample.cycles_elapsed <= 0 || slots <= 0) {
+              return std::nullopt;
+            }
+            return *sample.warp_cycles / *sample.cycles_elapsed / slots *
+                   static_cast<double>(sample.end_ns - sample.start_ns);
+          });
     }
     if (split) {
-      findings.push_back(from_estimate(id, kernels, *split, Evidence::attributed,
-                                       fmt::format("Alone it keeps {:.1f}% of the warp slots occupied over all cycles of all SMs (elapsed): {} samples, each "
-                                                   "split by time between the kernels that followed one another in it.{}{}",
-                                                   100 * split->value, split->clusters, pooled, doubt)));
+      findings.push_back(
+          from_estimate(id, kernels, *split, Evidence::attributed,
+                        fmt::format("Alone it keeps {:.1f}% of the warp slots occupied over all cycles of all SMs "
+                                    "(elapsed): {} samples, each "
+                                    "split by time between the kernels that followed one another in it.{}{}",
+                                    100 * split->value, split->clusters, pooled, doubt)));
       elapsed = split;
     } else if (!reason.empty()) {
       findings.push_back(unavailable(Question::occupancy, id, kernels.label, "%", reason, advice));
     } else if (whole == 0) {
-      findings.push_back(unavailable(Question::occupancy, id, kernels.label, "%", "no execution was alone from start to end",
+      findings.push_back(unavailable(Question::occupancy, id, kernels.label, "%",
+                                     "no execution was alone from start to end",
                                      "record it once more without the other streams, or see its co-run figures"));
     } else {
-      findings.push_back(unavailable(Question::occupancy, id, kernels.label, "%",
-                                     fmt::format("too few samples read this kernel by itself ({} solo executions, sampling interval {:.1f} us)", whole,
-                                                 interval_ns / 1e3),
-                                     "record longer, or with a shorter --interval"));
+      findings.push_back(unavailable(
+          Question::occupancy, id, kernels.label, "%",
+          fmt::format("too few samples read this kernel by itself ({} solo executions, sampling interval {:.1f} us)",
+                      whole, interval_ns / 1e3),
+          "record longer, or with a shorter --interval"));
     }
   }
   return elapsed;
 }
 
 // Heads and tails of executions that siblings overlapped: how busy the SMs are before the sibling came and after it left.
-void add_solo_parts(std::vector<Finding>& findings, const Capture& capture, const KernelSet& kernels, const std::vector<DeviceTimeline>& devices,
-                    const std::vector<DeviceSamples>& samples) {
+void add_solo_parts(std::vector<Finding>& findings, const Capture& capture, const KernelSet& kernels,
+                    const std::vector<DeviceTimeline>& devices, const std::vector<DeviceSamples>& samples) {
   std::vector<Cluster> clusters;
   double time = 0;
   for (size_t i = 0; i < devices.size(); ++i) {
@@ -215,13 +249,15 @@ void add_solo_parts(std::vector<Finding>& findings, const Capture& capture, cons
   }
   if (const auto estimate = ratio_of_sums(clusters)) {
     findings.push_back(from_estimate("occupancy.solo.parts", kernels, *estimate, Evidence::measured,
-                                     fmt::format("In the solo heads and tails of overlapped executions ({:.3f} ms) {:.1f}% of the warp slots are occupied (elapsed).",
+                                     fmt::format("In the solo heads and tails of overlapped executions ({:.3f} ms) "
+                                                 "{:.1f}% of the warp slots are occupied (elapsed).",
                                                  time / 1e6, 100 * estimate->value)));
   }
 }
 
-void add_corun_device(std::vector<Finding>& findings, const Capture& capture, const KernelSet& kernels, const std::vector<DeviceTimeline>& devices,
-                      const std::vector<DeviceSamples>& samples, const std::string& doubt) {
+void add_corun_device(std::vector<Finding>& findings, const Capture& capture, const KernelSet& kernels,
+                      const std::vector<DeviceTimeline>& devices, const std::vector<DeviceSamples>& samples,
+                      const std::string& doubt) {
   constexpr const char* id = "occupancy.corun.device";
   std::vector<Cluster> inside, weighted;
   double time = 0;
@@ -235,7 +271,9 @@ void add_corun_device(std::vector<Finding>& findings, const Capture& capture, co
       advice = samples[i].advice;
       continue;
     }
-    const auto more = pool_inside(samples[i], devices[i].beside, [&](const Sample& sample, double ns) { return warp_term(sample, ns, slots, sms, false); });
+    const auto more = pool_inside(samples[i], devices[i].beside, [&](const Sample& sample, double ns) {
+      return warp_term(sample, ns, slots, sms, false);
+    });
     inside.insert(inside.end(), more.begin(), more.end());
     for (const Sample* sample : samples[i].samples) {
       const double length = static_cast<double>(sample->end_ns - sample->start_ns);
@@ -248,16 +286,23 @@ void add_corun_device(std::vector<Finding>& findings, const Capture& capture, co
     }
   }
   if (time == 0) {
-    findings.push_back(unavailable(Question::occupancy, id, kernels.label, "%", "no sibling ever ran beside it", "see occupancy.solo"));
+    findings.push_back(unavailable(Question::occupancy, id, kernels.label, "%", "no sibling ever ran beside it",
+                                   "see occupancy.solo"));
   } else if (const auto estimate = ratio_of_sums(inside)) {
-    findings.push_back(from_estimate(id, kernels, *estimate, Evidence::measured,
-                                     fmt::format("Beside siblings, everybody together occupies {:.1f}% of the warp slots (elapsed).{}", 100 * estimate->value, doubt)));
+    findings.push_back(
+        from_estimate(id, kernels, *estimate, Evidence::measured,
+                      fmt::format("Beside siblings, everybody together occupies {:.1f}% of the warp slots (elapsed).{}",
+                                  100 * estimate->value, doubt)));
   } else if (const auto rough = ratio_of_sums(weighted)) {
-    findings.push_back(from_estimate(id, kernels, *rough, Evidence::attributed,
-                                     fmt::format("Beside siblings, everybody together occupies about {:.1f}% of the warp slots (elapsed): no sample lies wholly inside "
-                                                 "co-run time, so samples that are mostly inside count by their overlap.{}", 100 * rough->value, doubt)));
+    findings.push_back(
+        from_estimate(id, kernels, *rough, Evidence::attributed,
+                      fmt::format("Beside siblings, everybody together occupies about {:.1f}% of the warp slots "
+                                  "(elapsed): no sample lies wholly inside "
+                                  "co-run time, so samples that are mostly inside count by their overlap.{}",
+                                  100 * rough->value, doubt)));
   } else {
-    findings.push_back(unavailable(Question::occupancy, id, kernels.label, "%", reason.empty() ? "co-run times are shorter than half a sampling interval" : reason,
+    findings.push_back(unavailable(Question::occupancy, id, kernels.label, "%",
+                                   reason.empty() ? "co-run times are shorter than half a sampling interval" : reason,
                                    advice.empty() ? "record longer, or with a shorter --interval" : advice));
   }
 }
@@ -269,10 +314,14 @@ std::vector<Finding> occupancy(const Capture& capture, const KernelSet& kernels)
   const std::vector<DeviceTimeline> devices = timelines(capture, kernels);
   if (devices.empty()) {
     const bool any = !capture.executions.empty();
-    const std::string reason = any ? "the kernel did not run in this part of the capture" : "this capture holds no executions";
-    const std::string advice = any ? "choose another window or pattern" : "record with `kvet record -- CMD`: the device tier sees executions";
-    for (const char* id : {"occupancy.theoretical", "occupancy.solo", "occupancy.corun.device", "occupancy.corun.own", "occupancy.retained"}) {
-      findings.push_back(unavailable(Question::occupancy, id, kernels.label, id == std::string_view{"occupancy.retained"} ? "ratio" : "%", reason, advice));
+    const std::string reason =
+        any ? "the kernel did not run in this part of the capture" : "this capture holds no executions";
+    const std::string advice =
+        any ? "choose another window or pattern" : "record with `kvet record -- CMD`: the device tier sees executions";
+    for (const char* id : {"occupancy.theoretical", "occupancy.solo", "occupancy.corun.device", "occupancy.corun.own",
+                           "occupancy.retained"}) {
+      findings.push_back(unavailable(Question::occupancy, id, kernels.label,
+                                     id == std::string_view{"occupancy.retained"} ? "ratio" : "%", reason, advice));
     }
     return findings;
   }
@@ -283,9 +332,12 @@ std::vector<Finding> occupancy(const Capture& capture, const KernelSet& kernels)
   add_modelled(findings, capture, kernels, devices);
   add_times(findings, kernels, devices);
   Finding unexplained = unexplained_warps(capture, kernels, devices, samples);
-  const std::string doubt = unexplained.value.value_or(0) > unexplained_worth_saying
-                                ? fmt::format(" In {:.1f}% of the sampled time warps of unrecorded work were resident: it may be in this figure.", *unexplained.value)
-                                : "";
+  const std::string doubt =
+      unexplained.value.value_or(0) > unexplained_worth_saying
+          ? fmt::format(
+                " In {:.1f}% of the sampled time warps of unrecorded work were resident: it may be in this figure.",
+                *unexplained.value)
+          : "";
   const std::optional<Estimate> solo = add_solo(findings, capture, kernels, devices, samples, doubt);
   add_solo_parts(findings, capture, kernels, devices, samples);
   add_corun_device(findings, capture, kernels, devices, samples, doubt);

@@ -69,7 +69,8 @@ std::string_view name(Limiter limiter) {
 }
 
 std::optional<SmLimits> sm_limits(const Device& device) {
-  const auto row = std::ranges::find_if(rows, [&](const Row& r) { return r.major == device.compute_major && r.minor == device.compute_minor; });
+  const auto row = std::ranges::find_if(
+      rows, [&](const Row& r) { return r.major == device.compute_major && r.minor == device.compute_minor; });
   if (row == rows.end()) {
     return std::nullopt;
   }
@@ -91,9 +92,11 @@ BlockResources block_resources(const SmLimits& limits, const KernelShape& shape)
   const uint64_t threads = std::min<uint64_t>(product(shape.block), 1u << 20);
   block.warps = static_cast<uint32_t>((threads + threads_per_warp - 1) / threads_per_warp);
   const uint64_t registers = std::min<uint64_t>(shape.registers_per_thread, 1u << 16);
-  block.registers_per_warp = static_cast<uint32_t>(rounded_up(registers * threads_per_warp, limits.register_granularity));
+  block.registers_per_warp =
+      static_cast<uint32_t>(rounded_up(registers * threads_per_warp, limits.register_granularity));
   const uint64_t shared = uint64_t{shape.static_shared_bytes} + shape.dynamic_shared_bytes + limits.shared_reserved;
-  block.shared_bytes = static_cast<uint32_t>(std::min<uint64_t>(rounded_up(shared, limits.shared_granularity), std::numeric_limits<uint32_t>::max()));
+  block.shared_bytes = static_cast<uint32_t>(
+      std::min<uint64_t>(rounded_up(shared, limits.shared_granularity), std::numeric_limits<uint32_t>::max()));
   return block;
 }
 
@@ -105,9 +108,12 @@ std::optional<Theoretical> theoretical(const SmLimits& limits, const KernelShape
   const uint64_t by_warps = limits.warps / block.warps;
   const uint64_t by_slots = limits.blocks;
   // The hardware checks a launch as if its warps were spread evenly over the partitions.
-  const bool registers_fit = uint64_t{block.registers_per_warp} * rounded_up(block.warps, limits.partitions) <= limits.registers;
+  const bool registers_fit =
+      uint64_t{block.registers_per_warp} * rounded_up(block.warps, limits.partitions) <= limits.registers;
   const uint64_t register_warps = warps_by_registers(limits, limits.registers, block.registers_per_warp);
-  const uint64_t by_registers = !registers_fit ? 0 : register_warps == no_limit ? no_limit : register_warps / block.warps;
+  const uint64_t by_registers = !registers_fit               ? 0
+                                : register_warps == no_limit ? no_limit
+                                                             : register_warps / block.warps;
   const uint64_t by_shared = block.shared_bytes == 0 ? no_limit : carve_out(limits, shape, block) / block.shared_bytes;
 
   Theoretical result;
@@ -141,7 +147,8 @@ uint32_t fits_beside(const SmLimits& limits, const KernelShape& shape, const Ker
   fit = std::min(fit, left(limits.blocks, 1));
   if (own.registers_per_warp > 0) {
     // Their warps spread evenly over the partitions.
-    const uint64_t per_partition = rounded_up(uint64_t{theirs.warps} * count, limits.partitions) / limits.partitions * theirs.registers_per_warp;
+    const uint64_t per_partition =
+        rounded_up(uint64_t{theirs.warps} * count, limits.partitions) / limits.partitions * theirs.registers_per_warp;
     const uint64_t partition = limits.registers / limits.partitions;
     const uint64_t free = partition > per_partition ? partition - per_partition : 0;
     fit = std::min(fit, free / own.registers_per_warp * limits.partitions / own.warps);

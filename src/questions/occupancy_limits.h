@@ -31,7 +31,7 @@ enum class Limiter : uint8_t { warps, registers, shared_memory, block_slots, clu
 struct BlockResources {
   uint32_t warps = 0;
   uint32_t registers_per_warp = 0;  // rounded up
-  uint32_t shared_bytes = 0;        // reserve included, rounded up
+  uint32_t shared_bytes = 0;  // reserve included, rounded up
   [[nodiscard]] uint64_t registers() const { return uint64_t{registers_per_warp} * warps; }
 };
 BlockResources block_resources(const SmLimits& limits, const KernelShape& shape);
@@ -48,7 +48,7 @@ std::optional<Theoretical> theoretical(const SmLimits& limits, const KernelShape
 uint32_t fits_beside(const SmLimits& limits, const KernelShape& shape, const KernelShape& other, uint32_t count);
 
 struct Waves {
-  double waves = 0;      // grid ÷ what runs at once
+  double waves = 0;  // grid ÷ what runs at once
   double last_fill = 0;  // how full the last wave is, (0, 1]
 };
 std::optional<Waves> waves(const Theoretical& theoretical, const KernelShape& shape, uint32_t sms);

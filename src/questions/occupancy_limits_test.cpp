@@ -144,9 +144,11 @@ struct Card {
 
 // Random launches on every compute capability of the table.
 TEST(OccupancyLimits, AgreesWithTheToolkitsCalculator) {
-  const Card cards[] = {{7, 0, 2048, 96, 96},    {7, 5, 1024, 64, 64},    {8, 0, 2048, 164, 163},  {8, 6, 1536, 100, 99},   {8, 7, 1536, 164, 163},
-                        {8, 9, 1536, 100, 99},   {9, 0, 2048, 228, 227},  {10, 0, 2048, 228, 227}, {10, 1, 1536, 228, 227}, {10, 3, 2048, 228, 227},
-                        {11, 0, 1536, 228, 227}, {12, 0, 1536, 100, 99},  {12, 1, 1536, 100, 99}};
+  const Card cards[] = {{7, 0, 2048, 96, 96},    {7, 5, 1024, 64, 64},    {8, 0, 2048, 164, 163},
+                        {8, 6, 1536, 100, 99},   {8, 7, 1536, 164, 163},  {8, 9, 1536, 100, 99},
+                        {9, 0, 2048, 228, 227},  {10, 0, 2048, 228, 227}, {10, 1, 1536, 228, 227},
+                        {10, 3, 2048, 228, 227}, {11, 0, 1536, 228, 227}, {12, 0, 1536, 100, 99},
+                        {12, 1, 1536, 100, 99}};
   std::mt19937 random{42};
   for (const Card& card : cards) {
     cudaOccDeviceProp properties{};
@@ -168,7 +170,8 @@ TEST(OccupancyLimits, AgreesWithTheToolkitsCalculator) {
       const uint32_t threads = 1 + random() % 1024;
       const uint32_t registers = 1 + random() % 255;
       const uint32_t fixed = random() % 3 == 0 ? random() % (16 * 1024) : 0;
-      const uint32_t dynamic = random() % 2 == 0 ? random() % (static_cast<uint32_t>(card.per_block_kib) * 1024 - fixed) : 0;
+      const uint32_t dynamic =
+          random() % 2 == 0 ? random() % (static_cast<uint32_t>(card.per_block_kib) * 1024 - fixed) : 0;
       cudaOccFuncAttributes attributes{};
       attributes.maxThreadsPerBlock = 1024;
       attributes.numRegs = static_cast<int>(registers);
@@ -177,13 +180,16 @@ TEST(OccupancyLimits, AgreesWithTheToolkitsCalculator) {
       attributes.maxDynamicSharedSizeBytes = static_cast<size_t>(card.per_block_kib) * 1024 - fixed;
       cudaOccDeviceState state{};
       cudaOccResult oracle{};
-      ASSERT_EQ(cudaOccMaxActiveBlocksPerMultiprocessor(&oracle, &properties, &attributes, &state, static_cast<int>(threads), dynamic), CUDA_OCC_SUCCESS);
+      ASSERT_EQ(cudaOccMaxActiveBlocksPerMultiprocessor(&oracle, &properties, &attributes, &state,
+                                                        static_cast<int>(threads), dynamic),
+                CUDA_OCC_SUCCESS);
       KernelShape shape = launch(threads, registers, dynamic);
       shape.static_shared_bytes = fixed;
       const auto result = theoretical(*limits, shape, 132);
       ASSERT_TRUE(result);
       ASSERT_EQ(result->blocks_per_sm, oracle.activeBlocksPerMultiprocessor)
-          << card.major << '.' << card.minor << ": " << threads << " threads, " << registers << " registers, " << fixed << " + " << dynamic << " B";
+          << card.major << '.' << card.minor << ": " << threads << " threads, " << registers << " registers, " << fixed
+          << " + " << dynamic << " B";
       const unsigned factors = oracle.limitingFactors;
       switch (result->limiter) {
         case Limiter::registers: ASSERT_TRUE(factors & OCC_LIMIT_REGISTERS); break;

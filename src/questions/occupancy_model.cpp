@@ -37,8 +37,9 @@ std::vector<ShapeUse> shapes_by_time(const Capture& capture, const std::vector<D
 }
 
 std::string launch_text(const KernelShape& shape) {
-  return fmt::format("grid {}x{}x{}, block {}x{}x{}, {} registers, {} B shared", shape.grid[0], shape.grid[1], shape.grid[2], shape.block[0], shape.block[1],
-                     shape.block[2], shape.registers_per_thread, uint64_t{shape.static_shared_bytes} + shape.dynamic_shared_bytes);
+  return fmt::format("grid {}x{}x{}, block {}x{}x{}, {} registers, {} B shared", shape.grid[0], shape.grid[1],
+                     shape.grid[2], shape.block[0], shape.block[1], shape.block[2], shape.registers_per_thread,
+                     uint64_t{shape.static_shared_bytes} + shape.dynamic_shared_bytes);
 }
 
 // How a kernel is launched most of the time.
@@ -79,7 +80,8 @@ std::vector<SiblingUse> siblings_at_start(const std::vector<DeviceTimeline>& dev
   return order;
 }
 
-void add_modelled(std::vector<Finding>& findings, const Capture& capture, const KernelSet& kernels, const std::vector<DeviceTimeline>& devices) {
+void add_modelled(std::vector<Finding>& findings, const Capture& capture, const KernelSet& kernels,
+                  const std::vector<DeviceTimeline>& devices) {
   const std::vector<ShapeUse> uses = shapes_by_time(capture, devices);
   double weighted = 0, weight = 0, all = 0, low = 1e9, high = -1;
   const ShapeUse* usual = nullptr;
@@ -109,9 +111,12 @@ void add_modelled(std::vector<Finding>& findings, const Capture& capture, const 
   if (usual == nullptr) {
     const Device& device = capture.devices[devices.front().device.value];
     const bool unknown_device = !sm_limits(device);
-    const std::string reason = unknown_device ? fmt::format("the limits of compute capability {}.{} are not known to this kvet", device.compute_major, device.compute_minor)
-                                              : "the launch parameters are not in this capture";
-    const std::string advice = unknown_device ? "use a newer kvet" : "record with `kvet record`: imported files often lack them";
+    const std::string reason = unknown_device
+                                   ? fmt::format("the limits of compute capability {}.{} are not known to this kvet",
+                                                 device.compute_major, device.compute_minor)
+                                   : "the launch parameters are not in this capture";
+    const std::string advice =
+        unknown_device ? "use a newer kvet" : "record with `kvet record`: imported files often lack them";
     findings.push_back(unavailable(Question::occupancy, "occupancy.theoretical", kernels.label, "%", reason, advice));
     findings.push_back(unavailable(Question::occupancy, "occupancy.waves", kernels.label, "waves", reason, advice));
     return;
@@ -119,22 +124,32 @@ void add_modelled(std::vector<Finding>& findings, const Capture& capture, const 
   const KernelShape& shape = capture.shapes[usual->shape.value];
   const Device& device = capture.devices[usual->device.value];
   const double share = all > 0 ? 100 * usual->time_ns / all : 100;
-  std::string sentence = fmt::format("At most {:.1f}% of the warp slots, limited by {} ({}).", 100 * weighted / weight, name(usual_limit->limiter), launch_text(shape));
+  std::string sentence = fmt::format("At most {:.1f}% of the warp slots, limited by {} ({}).", 100 * weighted / weight,
+                                     name(usual_limit->limiter), launch_text(shape));
   if (shapes > 1) {
-    sentence = fmt::format("At most {:.1f}% of the warp slots, averaged by time over {} launch shapes ({:.1f}% to {:.1f}%); the longest-running one ({:.0f}% of the time: "
-                           "{}) is limited by {}.", 100 * weighted / weight, shapes, 100 * low, 100 * high, share, launch_text(shape), name(usual_limit->limiter));
+    sentence = fmt::format(
+        "At most {:.1f}% of the warp slots, averaged by time over {} launch shapes ({:.1f}% to {:.1f}%); the "
+        "longest-running one ({:.0f}% of the time: "
+        "{}) is limited by {}.",
+        100 * weighted / weight, shapes, 100 * low, 100 * high, share, launch_text(shape), name(usual_limit->limiter));
   }
-  findings.push_back(found(Question::occupancy, "occupancy.theoretical", kernels.label, 100 * weighted / weight, "%", Evidence::modelled, usual->runs, std::move(sentence)));
+  findings.push_back(found(Question::occupancy, "occupancy.theoretical", kernels.label, 100 * weighted / weight, "%",
+                           Evidence::modelled, usual->runs, std::move(sentence)));
 
   if (const auto count = waves(*usual_limit, shape, device.multiprocessors)) {
-    findings.push_back(found(Question::occupancy, "occupancy.waves", kernels.label, count->waves, "waves", Evidence::modelled, usual->runs,
-                             fmt::format("The grid needs {:.2f} waves of {:.0f} blocks on {} SMs; the last one is {:.0f}% full.", count->waves,
-                                         usual_limit->blocks_per_sm * device.multiprocessors, device.multiprocessors, 100 * count->last_fill)));
-    findings.push_back(found(Question::occupancy, "occupancy.tail", kernels.label, 100 * count->last_fill, "%", Evidence::modelled, usual->runs,
+    findings.push_back(found(
+        Question::occupancy, "occupancy.waves", kernels.label, count->waves, "waves", Evidence::modelled, usual->runs,
+        fmt::format("The grid needs {:.2f} waves of {:.0f} blocks on {} SMs; the last one is {:.0f}% full.",
+                    count->waves, usual_limit->blocks_per_sm * device.multiprocessors, device.multiprocessors,
+                    100 * count->last_fill)));
+    findings.push_back(found(Question::occupancy, "occupancy.tail", kernels.label, 100 * count->last_fill, "%",
+                             Evidence::modelled, usual->runs,
                              fmt::format("The last wave is {:.0f}% full.", 100 * count->last_fill)));
   } else {
     findings.push_back(unavailable(Question::occupancy, "occupancy.waves", kernels.label, "waves",
-                                   usual_limit->blocks_per_sm == 0 ? "a block does not fit on an SM by these launch parameters" : "the grid or the number of SMs is not in this capture",
+                                   usual_limit->blocks_per_sm == 0
+                                       ? "a block does not fit on an SM by these launch parameters"
+                                       : "the grid or the number of SMs is not in this capture",
                                    "record with `kvet record`: imported files often lack them"));
   }
 
@@ -149,12 +164,16 @@ void add_modelled(std::vector<Finding>& findings, const Capture& capture, const 
     const double grid = static_cast<double>(other.grid[0]) * other.grid[1] * other.grid[2];
     double resident = theirs->blocks_per_sm;
     if (grid > 0 && device.multiprocessors > 0) {
-      resident = std::min(resident, std::max(1.0, static_cast<double>(static_cast<uint64_t>(grid / device.multiprocessors + 0.999999))));
+      resident =
+          std::min(resident,
+                   std::max(1.0, static_cast<double>(static_cast<uint64_t>(grid / device.multiprocessors + 0.999999))));
     }
     const auto count = static_cast<uint32_t>(resident);
     const uint32_t fit = fits_beside(*limits, shape, other, count);
-    Finding finding = found(Question::occupancy, "occupancy.fits_beside", kernels.label, fit, "blocks", Evidence::modelled, sibling.runs,
-                            fmt::format("Beside {} resident blocks of it on an SM, {} blocks of this kernel still fit (alone: {:.0f}).", count, fit, usual_limit->blocks_per_sm));
+    Finding finding = found(
+        Question::occupancy, "occupancy.fits_beside", kernels.label, fit, "blocks", Evidence::modelled, sibling.runs,
+        fmt::format("Beside {} resident blocks of it on an SM, {} blocks of this kernel still fit (alone: {:.0f}).",
+                    count, fit, usual_limit->blocks_per_sm));
     finding.beside = capture.text(sibling.name);
     findings.push_back(std::move(finding));
   }

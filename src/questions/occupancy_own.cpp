@@ -13,9 +13,10 @@
 namespace kvet::questions {
 namespace {
 
-constexpr size_t kernels_at_once = 8;      // more launch shapes in one sample are not split
-constexpr size_t running_limit = 1024;     // hardware runs at most 128 kernels; beyond this a capture is not plausible
-constexpr uint32_t trusted_shared = 4096;  // bytes per block: the counter under-reads many small blocks (measured on an H200)
+constexpr size_t kernels_at_once = 8;  // more launch shapes in one sample are not split
+constexpr size_t running_limit = 1024;  // hardware runs at most 128 kernels; beyond this a capture is not plausible
+constexpr uint32_t trusted_shared =
+    4096;  // bytes per block: the counter under-reads many small blocks (measured on an H200)
 constexpr double resolved_enough = 0.5;
 
 // Everything about one set of launch shapes that ran together.
@@ -29,15 +30,18 @@ struct SetSplit {
 };
 
 std::optional<ResourceShares> measured(const Sample& sample, const SmLimits& limits, double sms, bool shared_known) {
-  if (!sample.warp_cycles || !sample.register_cycles || !sample.cycles_elapsed || *sample.cycles_elapsed <= 0 || (shared_known && !sample.shared_byte_cycles)) {
+  if (!sample.warp_cycles || !sample.register_cycles || !sample.cycles_elapsed || *sample.cycles_elapsed <= 0 ||
+      (shared_known && !sample.shared_byte_cycles)) {
     return std::nullopt;
   }
   const double cycles = *sample.cycles_elapsed * sms;
-  return ResourceShares{*sample.warp_cycles / cycles / limits.warps, *sample.register_cycles / cycles / limits.registers,
+  return ResourceShares{*sample.warp_cycles / cycles / limits.warps,
+                        *sample.register_cycles / cycles / limits.registers,
                         shared_known ? *sample.shared_byte_cycles / cycles / limits.shared_bytes : 0};
 }
 
-SetSplit make_set(const Capture& capture, const KernelSet& kernels, const SmLimits& limits, double sms, const std::vector<ShapeId>& shapes) {
+SetSplit make_set(const Capture& capture, const KernelSet& kernels, const SmLimits& limits, double sms,
+                  const std::vector<ShapeId>& shapes) {
   std::vector<BoundedKernel> bounded;
   std::vector<SplitKernel> plain;
   bool shared_known = true;
@@ -45,7 +49,8 @@ SetSplit make_set(const Capture& capture, const KernelSet& kernels, const SmLimi
     const KernelShape& shape = capture.shapes[id.value];
     const BlockResources block = block_resources(limits, shape);
     BoundedKernel kernel;
-    kernel.kernel.per_block = {static_cast<double>(block.warps) / limits.warps, static_cast<double>(block.registers()) / limits.registers,
+    kernel.kernel.per_block = {static_cast<double>(block.warps) / limits.warps,
+                               static_cast<double>(block.registers()) / limits.registers,
                                static_cast<double>(block.shared_bytes) / limits.shared_bytes};
     kernel.kernel.own = kernels.contains(id);
     shared_known = shared_known && uint64_t{shape.static_shared_bytes} + shape.dynamic_shared_bytes >= trusted_shared;
@@ -65,8 +70,13 @@ SetSplit make_set(const Capture& capture, const KernelSet& kernels, const SmLimi
 // Walks the samples that lie inside co-run time and in which nothing began or ended.
 class OwnWarps {
  public:
-  OwnWarps(const Capture& capture, const KernelSet& kernels, const DeviceTimeline& timeline, const DeviceSamples& samples, const SmLimits& limits)
-      : capture_(capture), kernels_(kernels), timeline_(timeline), samples_(samples), limits_(limits),
+  OwnWarps(const Capture& capture, const KernelSet& kernels, const DeviceTimeline& timeline,
+           const DeviceSamples& samples, const SmLimits& limits)
+      : capture_(capture),
+        kernels_(kernels),
+        timeline_(timeline),
+        samples_(samples),
+        limits_(limits),
         sms_(capture.devices[timeline.device.value].multiprocessors) {}
 
   // False where the capture is not plausible.
@@ -161,8 +171,9 @@ void OwnWarps::add(const Sample& sample, size_t stretch, const std::vector<Shape
 
 }  // namespace
 
-void add_own(std::vector<Finding>& findings, const Capture& capture, const KernelSet& kernels, const std::vector<DeviceTimeline>& devices,
-             const std::vector<DeviceSamples>& samples, const std::optional<Estimate>& solo, const std::string& doubt) {
+void add_own(std::vector<Finding>& findings, const Capture& capture, const KernelSet& kernels,
+             const std::vector<DeviceTimeline>& devices, const std::vector<DeviceSamples>& samples,
+             const std::optional<Estimate>& solo, const std::string& doubt) {
   constexpr const char* id = "occupancy.corun.own";
   auto unknown = [&](const std::string& reason, const std::string& advice) {
     findings.push_back(unavailable(Question::occupancy, id, kernels.label, "%", reason, advice));
@@ -177,7 +188,8 @@ void add_own(std::vector<Finding>& findings, const Capture& capture, const Kerne
     if (!samples[i].guard_ns) {
       return unknown(samples[i].reason, samples[i].advice);
     }
-    if (!limits || limits->registers == 0 || limits->shared_bytes == 0 || limits->warps == 0 || capture.devices[devices[i].device.value].multiprocessors == 0) {
+    if (!limits || limits->registers == 0 || limits->shared_bytes == 0 || limits->warps == 0 ||
+        capture.devices[devices[i].device.value].multiprocessors == 0) {
       return unknown("the limits of this device's SMs are not known", "use a newer kvet, or record with `kvet record`");
     }
     OwnWarps warps{capture, kernels, devices[i], samples[i], *limits};
@@ -205,33 +217,44 @@ void add_own(std::vector<Finding>& findings, const Capture& capture, const Kerne
     return unknown("no sibling ever ran beside it", "see occupancy.solo");
   }
   if (time == 0) {
-    return unknown("no sample lies wholly inside co-run time with warps and registers read and nothing beginning or ending in it", "record with a shorter --interval");
+    return unknown(
+        "no sample lies wholly inside co-run time with warps and registers read and nothing beginning or ending in it",
+        "record with a shorter --interval");
   }
   const auto estimate = ratio_of_sums(own);
   if (!estimate || resolved < resolved_enough * time) {
-    return unknown(fmt::format("unresolved: the kernels' resource vectors cannot tell their warps apart (rank {} for up to {} kernels); the data allow {:.1f}% to {:.1f}% of the "
-                               "warp slots", least_rank == 99 ? 0 : least_rank, unknowns, 100 * low / time, 100 * high / time),
-                   "give one of the kernels another block size or register count, or record it beside one sibling at a time");
+    return unknown(
+        fmt::format("unresolved: the kernels' resource vectors cannot tell their warps apart (rank {} for up to {} "
+                    "kernels); the data allow {:.1f}% to {:.1f}% of the "
+                    "warp slots",
+                    least_rank == 99 ? 0 : least_rank, unknowns, 100 * low / time, 100 * high / time),
+        "give one of the kernels another block size or register count, or record it beside one sibling at a time");
   }
   const double mean_error = error / resolved;
-  Finding finding = found(Question::occupancy, id, kernels.label, 100 * estimate->value, "%", Evidence::attributed, estimate->clusters,
-                          fmt::format("Beside siblings its own warps occupy {:.1f}% of the slots (elapsed), split by registers, warps and shared memory of {} kernel sets (condition number "
-                                      "up to {:.1f}; 1% of reading error is {:.1f} points). Split: {:.0f}% of the sampled co-run time.{}", 100 * estimate->value, sets, worst_condition,
-                                      100 * mean_error, 100 * resolved / time, doubt));
+  Finding finding = found(
+      Question::occupancy, id, kernels.label, 100 * estimate->value, "%", Evidence::attributed, estimate->clusters,
+      fmt::format("Beside siblings its own warps occupy {:.1f}% of the slots (elapsed), split by registers, warps and "
+                  "shared memory of {} kernel sets (condition number "
+                  "up to {:.1f}; 1% of reading error is {:.1f} points). Split: {:.0f}% of the sampled co-run time.{}",
+                  100 * estimate->value, sets, worst_condition, 100 * mean_error, 100 * resolved / time, doubt));
   const double statistical = estimate->interval ? estimate->interval->high - estimate->value : 0;
   const double half = statistical + mean_error;
   finding.interval = scaled({estimate->value - half, estimate->value + half}, 100, 0, 100);
   findings.push_back(std::move(finding));
 
   if (!solo || solo->value <= 0) {
-    findings.push_back(unavailable(Question::occupancy, "occupancy.retained", kernels.label, "ratio", "its solo occupancy is not known", "see occupancy.solo"));
+    findings.push_back(unavailable(Question::occupancy, "occupancy.retained", kernels.label, "ratio",
+                                   "its solo occupancy is not known", "see occupancy.solo"));
     return;
   }
   const double ratio = estimate->value / solo->value;
-  Finding retained = found(Question::occupancy, "occupancy.retained", kernels.label, ratio, "ratio", Evidence::attributed, estimate->clusters,
-                           fmt::format("Beside siblings it keeps {:.2f} of the warps that it has alone (elapsed).", ratio));
+  Finding retained =
+      found(Question::occupancy, "occupancy.retained", kernels.label, ratio, "ratio", Evidence::attributed,
+            estimate->clusters,
+            fmt::format("Beside siblings it keeps {:.2f} of the warps that it has alone (elapsed).", ratio));
   const double solo_half = solo->interval ? solo->interval->high - solo->value : 0;
-  const double relative = std::sqrt(std::pow(half / std::max(estimate->value, 1e-12), 2) + std::pow(solo_half / solo->value, 2));
+  const double relative =
+      std::sqrt(std::pow(half / std::max(estimate->value, 1e-12), 2) + std::pow(solo_half / solo->value, 2));
   retained.interval = Interval{std::max(0.0, ratio * (1 - relative)), ratio * (1 + relative)};
   findings.push_back(std::move(retained));
 }

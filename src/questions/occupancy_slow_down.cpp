@@ -27,8 +27,8 @@ struct Durations {
   [[nodiscard]] double variance() const { return count > 1 ? squares / (count - 1) : 0; }
 };
 
-Finding slow_down(const Capture& capture, const KernelSet& kernels, const std::vector<DeviceTimeline>& devices, const SiblingUse& sibling,
-                  const std::unordered_map<ShapeId, Durations>& solo, double solo_overlap) {
+Finding slow_down(const Capture& capture, const KernelSet& kernels, const std::vector<DeviceTimeline>& devices,
+                  const SiblingUse& sibling, const std::unordered_map<ShapeId, Durations>& solo, double solo_overlap) {
   std::unordered_map<ShapeId, Durations> beside;
   double overlap = 0, time = 0;
   uint64_t without_solo = 0;
@@ -57,9 +57,11 @@ Finding slow_down(const Capture& capture, const KernelSet& kernels, const std::v
     count += durations.count;
   }
   if (!(denominator > 0)) {
-    Finding finding = unavailable(Question::occupancy, id, kernels.label, "ratio",
-                                  fmt::format("{} executions began beside it, and none of the same launch shape started alone at least twice", without_solo),
-                                  "record longer, or record this kernel once without the other streams");
+    Finding finding = unavailable(
+        Question::occupancy, id, kernels.label, "ratio",
+        fmt::format("{} executions began beside it, and none of the same launch shape started alone at least twice",
+                    without_solo),
+        "record longer, or record this kernel once without the other streams");
     finding.beside = capture.text(sibling.name);
     return finding;
   }
@@ -68,13 +70,17 @@ Finding slow_down(const Capture& capture, const KernelSet& kernels, const std::v
   double variance = 0, least = 1e18;
   for (const auto& [shape, durations] : beside) {
     const Durations& alone = solo.at(shape);
-    variance += durations.count * durations.variance() + ratio * ratio * durations.count * durations.count * alone.variance() / alone.count;
+    variance += durations.count * durations.variance() +
+                ratio * ratio * durations.count * durations.count * alone.variance() / alone.count;
     least = std::min(least, alone.count - 1);
   }
-  Finding finding = found(Question::occupancy, id, kernels.label, ratio, "ratio", Evidence::measured, static_cast<uint64_t>(count),
-                          fmt::format("Started beside it, an execution takes {:.3f} times as long as one that started alone ({} executions, same launch shape; a sibling was "
-                                      "there for {:.0f}% of their time, and came later for {:.0f}% of the time of those that started alone).", ratio,
-                                      static_cast<uint64_t>(count), time > 0 ? 100 * overlap / time : 0.0, 100 * solo_overlap));
+  Finding finding =
+      found(Question::occupancy, id, kernels.label, ratio, "ratio", Evidence::measured, static_cast<uint64_t>(count),
+            fmt::format(
+                "Started beside it, an execution takes {:.3f} times as long as one that started alone ({} executions, "
+                "same launch shape; a sibling was "
+                "there for {:.0f}% of their time, and came later for {:.0f}% of the time of those that started alone).",
+                ratio, static_cast<uint64_t>(count), time > 0 ? 100 * overlap / time : 0.0, 100 * solo_overlap));
   if (count >= 2) {
     const double half = t_quantile_975(std::min(least, count - 1)) * std::sqrt(variance) / denominator;
     finding.interval = Interval{std::max(0.0, ratio - half), ratio + half};
@@ -85,7 +91,8 @@ Finding slow_down(const Capture& capture, const KernelSet& kernels, const std::v
 
 }  // namespace
 
-void add_slow_down(std::vector<Finding>& findings, const Capture& capture, const KernelSet& kernels, const std::vector<DeviceTimeline>& devices) {
+void add_slow_down(std::vector<Finding>& findings, const Capture& capture, const KernelSet& kernels,
+                   const std::vector<DeviceTimeline>& devices) {
   std::unordered_map<ShapeId, Durations> solo;
   double overlap = 0, time = 0;
   for (const DeviceTimeline& device : devices) {
@@ -100,7 +107,8 @@ void add_slow_down(std::vector<Finding>& findings, const Capture& capture, const
   }
   const std::vector<SiblingUse> siblings = siblings_at_start(devices, siblings_reported);
   if (siblings.empty()) {
-    findings.push_back(unavailable(Question::occupancy, "occupancy.slow_down", kernels.label, "ratio", "no execution began beside a sibling", "nothing to do: it runs alone here"));
+    findings.push_back(unavailable(Question::occupancy, "occupancy.slow_down", kernels.label, "ratio",
+                                   "no execution began beside a sibling", "nothing to do: it runs alone here"));
   }
   for (const SiblingUse& sibling : siblings) {
     findings.push_back(slow_down(capture, kernels, devices, sibling, solo, time > 0 ? overlap / time : 0));

@@ -10,16 +10,17 @@ namespace {
 using Load = PlantedDevice::Load;
 constexpr double slots = PlantedDevice::slots;
 
-#define EXPECT_UNAVAILABLE(finding, part)                                      \
-  do {                                                                         \
-    ASSERT_NE(finding, nullptr);                                               \
-    EXPECT_EQ((finding)->evidence, Evidence::unavailable);                     \
-    EXPECT_FALSE((finding)->value);                                            \
+#define EXPECT_UNAVAILABLE(finding, part)                                            \
+  do {                                                                               \
+    ASSERT_NE(finding, nullptr);                                                     \
+    EXPECT_EQ((finding)->evidence, Evidence::unavailable);                           \
+    EXPECT_FALSE((finding)->value);                                                  \
     EXPECT_NE((finding)->reason.find(part), std::string::npos) << (finding)->reason; \
-    EXPECT_FALSE((finding)->advice.empty());                                   \
+    EXPECT_FALSE((finding)->advice.empty());                                         \
   } while (false)
 
-void expect_value(const std::vector<Finding>& findings, std::string_view id, double value, double tolerance, Evidence evidence) {
+void expect_value(const std::vector<Finding>& findings, std::string_view id, double value, double tolerance,
+                  Evidence evidence) {
   const Finding* finding = find(findings, id);
   ASSERT_NE(finding, nullptr) << id;
   ASSERT_TRUE(finding->value) << id << ": " << finding->reason;
@@ -63,7 +64,8 @@ TEST(Occupancy, ShortKernelsArePooled) {
   device.sample(0, at + 50'000, 10'000);
   const auto findings = occupancy(device.capture, device.set("k"));
   expect_value(findings, "occupancy.solo", 25, 1e-6, Evidence::measured);
-  EXPECT_NE(find(findings, "occupancy.solo")->sentence.find("shorter than three sampling intervals"), std::string::npos);
+  EXPECT_NE(find(findings, "occupancy.solo")->sentence.find("shorter than three sampling intervals"),
+            std::string::npos);
 
   PlantedDevice few;
   few.run(few.kernel("k"), 7, 50'000, 54'000, Load{.warps = 0.25 * slots});
@@ -94,7 +96,8 @@ TEST(Occupancy, ShortKernelBetweenNeighboursIsSplit) {
   int64_t at = 0;
   auto draw = [&](int64_t least, int64_t more) { return least + static_cast<int64_t>(random()) % more; };
   for (int i = 0; i < 2000; ++i) {
-    for (auto [shape, share, length] : {std::tuple{k, 0.6, draw(3000, 2000)}, {other, 0.2, draw(4000, 4000)}, {third, 0.9, draw(1000, 1500)}}) {
+    for (auto [shape, share, length] :
+         {std::tuple{k, 0.6, draw(3000, 2000)}, {other, 0.2, draw(4000, 4000)}, {third, 0.9, draw(1000, 1500)}}) {
       device.run(shape, 7, at, at + length, Load{.warps = share * slots});
       at += length;
     }
@@ -192,7 +195,8 @@ TEST(Occupancy, UnexplainedWarps) {
 // joins later started alone.
 TEST(Occupancy, SlowDownBesideASibling) {
   PlantedDevice device;
-  const ShapeId small = device.kernel("k", 128), large = device.kernel("k", 1024), sibling = device.kernel("sibling"), late = device.kernel("late");
+  const ShapeId small = device.kernel("k", 128), large = device.kernel("k", 1024), sibling = device.kernel("sibling"),
+                late = device.kernel("late");
   int64_t at = 0;
   auto alone = [&](ShapeId shape, int64_t length) {
     device.run(shape, 7, at, at + length);
@@ -260,7 +264,8 @@ TEST(Occupancy, SlowDownIsNotFooledByLongExecutions) {
 
 TEST(Occupancy, SlowDownNeedsTheSameShapeAlone) {
   PlantedDevice device;
-  const ShapeId k = device.kernel("k", 128), k_other_shape = device.kernel("k", 256), sibling = device.kernel("sibling");
+  const ShapeId k = device.kernel("k", 128), k_other_shape = device.kernel("k", 256),
+                sibling = device.kernel("sibling");
   device.run(sibling, 8, 0, 10'000);
   device.run(k, 7, 100, 200);
   device.run(k_other_shape, 7, 20'000, 20'100);
@@ -292,7 +297,8 @@ TEST(Occupancy, UnknownDevice) {
   PlantedDevice device;
   device.capture.devices[0].compute_major = 99;
   device.run(device.kernel("k"), 7, 0, 100);
-  EXPECT_UNAVAILABLE(find(occupancy(device.capture, device.set("k")), "occupancy.theoretical"), "compute capability 99.0");
+  EXPECT_UNAVAILABLE(find(occupancy(device.capture, device.set("k")), "occupancy.theoretical"),
+                     "compute capability 99.0");
 }
 
 // Blocks of K: 8 warps × 1024 registers; of the sibling: 8 warps × 4096. Planted: 3 blocks of K and 1 of the sibling on each SM,
@@ -302,7 +308,9 @@ TEST(Occupancy, OwnWarpsByFingerprint) {
   const ShapeId k = device.kernel("k", 256, 32), sibling = device.kernel("sibling", 256, 128);
   auto load = [](double blocks_of_k, double blocks_of_sibling) {
     const double blocks = blocks_of_k + blocks_of_sibling;
-    return Load{.warps = 132 * 8 * blocks, .registers = 132 * 8 * (1024 * blocks_of_k + 4096 * blocks_of_sibling), .shared_bytes = 132 * 1024 * blocks};
+    return Load{.warps = 132 * 8 * blocks,
+                .registers = 132 * 8 * (1024 * blocks_of_k + 4096 * blocks_of_sibling),
+                .shared_bytes = 132 * 1024 * blocks};
   };
   for (int64_t at = 0; at < 5'000'000; at += 1'000'000) {
     device.run(k, 7, at, at + 200'000, load(6, 0));
@@ -332,7 +340,8 @@ TEST(Occupancy, OwnWarpsUnresolved) {
   device.sample(0, 500'000, 10'000);
   const auto findings = occupancy(device.capture, device.set("^k"));
   EXPECT_UNAVAILABLE(find(findings, "occupancy.corun.own"), "unresolved");
-  EXPECT_NE(find(findings, "occupancy.corun.own")->reason.find("37.5% to 50.0%"), std::string::npos) << find(findings, "occupancy.corun.own")->reason;
+  EXPECT_NE(find(findings, "occupancy.corun.own")->reason.find("37.5% to 50.0%"), std::string::npos)
+      << find(findings, "occupancy.corun.own")->reason;
   EXPECT_UNAVAILABLE(find(findings, "occupancy.retained"), "unresolved");
 }
 

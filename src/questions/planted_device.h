@@ -57,7 +57,8 @@ class PlantedDevice {
     capture.clock_mappings = {mapping};
   }
 
-  ShapeId kernel(const std::string& name, uint32_t threads = 256, uint32_t registers = 32, uint32_t shared = 0, uint32_t grid = 1056) {
+  ShapeId kernel(const std::string& name, uint32_t threads = 256, uint32_t registers = 32, uint32_t shared = 0,
+                 uint32_t grid = 1056) {
     KernelShape shape;
     shape.id = {static_cast<uint32_t>(capture.shapes.size())};
     const auto known = std::ranges::find(capture.strings, name);

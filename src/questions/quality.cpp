@@ -21,24 +21,45 @@ struct Explanation {
 };
 Explanation explain(LossKind kind) {
   switch (kind) {
-    case LossKind::cupti_dropped: return {"CUPTI had no buffer for them", "report it with the workload's launch rate: buffers are given in advance"};
-    case LossKind::bad_time: return {"their time stamps were zero, inverted or out of range", "they were set aside; many of them point to a fault in CUPTI or the driver"};
-    case LossKind::batch_gap: return {"batches never arrived: the sequence numbers have gaps", "give the recorder more CPU, or record a shorter part"};
-    case LossKind::batch_slot: return {"the library in the target had no free batch", "give the recorder more CPU, or record a shorter part"};
-    case LossKind::table_full: return {"the table of names was full", "record a shorter part: this workload has very many kernels or launch shapes"};
-    case LossKind::no_reader: return {"nobody was attached to the library's probe", "see inject.status and `kvet doctor`"};
-    case LossKind::unknown_record: return {"their kind or a value in them is not one that this kvet knows", "use a kvet that knows this version of CUPTI"};
-    case LossKind::buffer_allocation: return {"the target had no memory for a CUPTI buffer", "give the target more memory"};
-    case LossKind::ring_full: return {"a ring buffer between the kernel and the recorder was full", "give the recorder more CPU"};
-    case LossKind::copy_failed: return {"the target's memory could not be read at that moment", "a few are harmless for rates and not for counts"};
-    case LossKind::unmatched: return {"a begin without an end, or an end without a begin", "expected at the edges of a recording"};
+    case LossKind::cupti_dropped:
+      return {"CUPTI had no buffer for them",
+              "report it with the workload's launch rate: buffers are given in advance"};
+    case LossKind::bad_time:
+      return {"their time stamps were zero, inverted or out of range",
+              "they were set aside; many of them point to a fault in CUPTI or the driver"};
+    case LossKind::batch_gap:
+      return {"batches never arrived: the sequence numbers have gaps",
+              "give the recorder more CPU, or record a shorter part"};
+    case LossKind::batch_slot:
+      return {"the library in the target had no free batch", "give the recorder more CPU, or record a shorter part"};
+    case LossKind::table_full:
+      return {"the table of names was full",
+              "record a shorter part: this workload has very many kernels or launch shapes"};
+    case LossKind::no_reader:
+      return {"nobody was attached to the library's probe", "see inject.status and `kvet doctor`"};
+    case LossKind::unknown_record:
+      return {"their kind or a value in them is not one that this kvet knows",
+              "use a kvet that knows this version of CUPTI"};
+    case LossKind::buffer_allocation:
+      return {"the target had no memory for a CUPTI buffer", "give the target more memory"};
+    case LossKind::ring_full:
+      return {"a ring buffer between the kernel and the recorder was full", "give the recorder more CPU"};
+    case LossKind::copy_failed:
+      return {"the target's memory could not be read at that moment",
+              "a few are harmless for rates and not for counts"};
+    case LossKind::unmatched:
+      return {"a begin without an end, or an end without a begin", "expected at the edges of a recording"};
     case LossKind::map_full: return {"a per-thread table in the kernel was full", "record fewer threads"};
-    case LossKind::before_attach: return {"they happened before the probes were attached", "use --delay, so that the part that counts begins later"};
+    case LossKind::before_attach:
+      return {"they happened before the probes were attached",
+              "use --delay, so that the part that counts begins later"};
     case LossKind::counter_overflow: return {"the counter hardware's buffer overflowed", "use a longer --interval"};
     case LossKind::counter_gap: return {"counter samples are missing between others", "use a longer --interval"};
     case LossKind::sampler_died: return {"the process that samples the counters died", "see counters.status"};
-    case LossKind::store_failed: return {"they could not be written to the capture file", "free some space on that disk"};
-    case LossKind::unjoined: return {"they refer to something that was not recorded", "expected at the edges of a recording"};
+    case LossKind::store_failed:
+      return {"they could not be written to the capture file", "free some space on that disk"};
+    case LossKind::unjoined:
+      return {"they refer to something that was not recorded", "expected at the edges of a recording"};
   }
   return {"for an unknown reason", ""};
 }
@@ -74,18 +95,23 @@ void add_tier(std::vector<Finding>& findings, const Capture& capture) {
   const std::string_view tier = capture.fact("tier");
   for (size_t i = 0; i < std::size(tiers); ++i) {
     if (tiers[i].name == tier) {
-      findings.push_back(found(Question::capture, "quality.tier", "", static_cast<double>(i + 1), "tier", Evidence::measured, 1,
-                               fmt::format("Tier \"{}\": {}.", tier, tiers[i].gives)));
+      findings.push_back(found(Question::capture, "quality.tier", "", static_cast<double>(i + 1), "tier",
+                               Evidence::measured, 1, fmt::format("Tier \"{}\": {}.", tier, tiers[i].gives)));
       return;
     }
   }
-  findings.push_back(unavailable(Question::capture, "quality.tier", "", "tier", tier.empty() ? "the capture does not say its tier" : "the capture names an unknown tier",
-                                 "imported captures have none"));
+  findings.push_back(
+      unavailable(Question::capture, "quality.tier", "", "tier",
+                  tier.empty() ? "the capture does not say its tier" : "the capture names an unknown tier",
+                  "imported captures have none"));
 }
 
 void add_complete(std::vector<Finding>& findings, const Capture& capture) {
-  Finding finding = found(Question::capture, "quality.complete", "", capture.complete ? 1 : 0, "yes or no", Evidence::measured, 1,
-                          capture.complete ? "The recorder finished." : "The recorder did not finish: up to the last second is missing, and no verdict passes on this capture.");
+  Finding finding = found(
+      Question::capture, "quality.complete", "", capture.complete ? 1 : 0, "flag", Evidence::measured, 1,
+      capture.complete
+          ? "The recorder finished."
+          : "The recorder did not finish: up to the last second is missing, and no verdict passes on this capture.");
   if (!capture.complete) {
     finding.advice = "record again";
   }
@@ -99,13 +125,16 @@ void add_losses(std::vector<Finding>& findings, const Capture& capture) {
     counts[{loss.source, loss.kind}] += static_cast<double>(loss.count);
     all += static_cast<double>(loss.count);
   }
-  findings.push_back(found(Question::capture, "quality.losses", "", all, "records", Evidence::measured, capture.losses.size(),
-                           all == 0 ? std::string{"Nothing was lost."} : fmt::format("{:.0f} records were lost; by source below.", all)));
+  findings.push_back(found(
+      Question::capture, "quality.losses", "", all, "count", Evidence::measured, capture.losses.size(),
+      all == 0 ? std::string{"Nothing was lost."} : fmt::format("{:.0f} records were lost; by source below.", all)));
   for (const auto& [key, count] : counts) {
     if (count > 0) {
       const Explanation explanation = explain(key.second);
-      Finding finding = found(Question::capture, "quality.loss", "", count, "records", Evidence::measured, static_cast<uint64_t>(std::min(count, 1e18)),
-                              fmt::format("{:.0f} records of {} were lost: {}.", count, text(key.first), explanation.what));
+      Finding finding =
+          found(Question::capture, "quality.loss", "", count, "count", Evidence::measured,
+                static_cast<uint64_t>(std::min(count, 1e18)),
+                fmt::format("{:.0f} records of {} were lost: {}.", count, text(key.first), explanation.what));
       finding.beside = std::string{text(key.first)};
       finding.advice = explanation.advice;
       findings.push_back(std::move(finding));
@@ -117,7 +146,9 @@ std::optional<double> number(const Capture& capture, std::string_view key) {
   const std::string_view text_value = capture.fact(key);
   double value = 0;
   const auto [end, error] = std::from_chars(text_value.data(), text_value.data() + text_value.size(), value);
-  return !text_value.empty() && error == std::errc{} && end == text_value.data() + text_value.size() ? std::optional{value} : std::nullopt;
+  return !text_value.empty() && error == std::errc{} && end == text_value.data() + text_value.size()
+             ? std::optional{value}
+             : std::nullopt;
 }
 
 // Launch records against what the uprobes on the same entry points counted.
@@ -132,19 +163,27 @@ void add_launch_counts(std::vector<Finding>& findings, const Capture& capture) {
     }
   }
   if (!seen) {
-    findings.push_back(unavailable(Question::capture, id, "", "launches", "no uprobes counted the launches", "record as root, or with CAP_BPF and CAP_PERFMON"));
+    findings.push_back(unavailable(Question::capture, id, "", "count", "no uprobes counted the launches",
+                                   "record as root, or with CAP_BPF and CAP_PERFMON"));
     return;
   }
   if (records == 0) {
-    findings.push_back(unavailable(Question::capture, id, "", "launches", "no launch records: the uprobes are the only source", "use the device tier"));
+    findings.push_back(unavailable(Question::capture, id, "", "count",
+                                   "no launch records: the uprobes are the only source", "use the device tier"));
     return;
   }
-  Finding finding = found(Question::capture, id, "", records - *seen, "launches", Evidence::measured, static_cast<uint64_t>(records),
-                          fmt::format("CUPTI recorded {:.0f} launch calls, the uprobes counted {:.0f}: difference {:+.0f}. Under stream capture, executing nothing: {:.0f}{}.",
-                                      records, *seen, records - *seen, captured,
-                                      number(capture, "check.launches_captured") ? fmt::format(" (uprobes: {:.0f})", *number(capture, "check.launches_captured")) : ""));
+  Finding finding =
+      found(Question::capture, id, "", records - *seen, "count", Evidence::measured, static_cast<uint64_t>(records),
+            fmt::format("CUPTI recorded {:.0f} launch calls, the uprobes counted {:.0f}: difference {:+.0f}. Under "
+                        "stream capture, executing nothing: {:.0f}{}.",
+                        records, *seen, records - *seen, captured,
+                        number(capture, "check.launches_captured")
+                            ? fmt::format(" (uprobes: {:.0f})", *number(capture, "check.launches_captured"))
+                            : ""));
   if (records != *seen) {
-    finding.advice = "launches at the edges of the recording explain a few; more means that one of the two missed an entry point or lost records";
+    finding.advice =
+        "launches at the edges of the recording explain a few; more means that one of the two missed an entry point or "
+        "lost records";
   }
   findings.push_back(std::move(finding));
 }
@@ -190,22 +229,30 @@ void add_blocks(std::vector<Finding>& findings, const Capture& capture) {
   }
   const double ratio = counted / expected;
   const bool agree = ratio >= 1 - blocks_tolerance && ratio <= 1 + blocks_tolerance;
-  Finding finding = found(Question::capture, id, "", ratio, "ratio", Evidence::measured, executions,
-                          fmt::format("The counters saw {:.0f} blocks complete, the {} recorded executions have {:.0f}: {}.", counted, executions, expected,
-                                      agree ? "they agree within 1%" : "they do not agree within 1%"));
+  Finding finding =
+      found(Question::capture, id, "", ratio, "ratio", Evidence::measured, executions,
+            fmt::format("The counters saw {:.0f} blocks complete, the {} recorded executions have {:.0f}: {}.", counted,
+                        executions, expected, agree ? "they agree within 1%" : "they do not agree within 1%"));
   if (!agree) {
-    finding.advice = ratio > 1 ? "work ran that was not recorded: another process, a conditional graph body, or copies and memsets that the driver runs as kernels"
-                               : "executions were recorded that the counters did not see, or counter samples are missing";
+    finding.advice = ratio > 1
+                         ? "work ran that was not recorded: another process, a conditional graph body, or copies and "
+                           "memsets that the driver runs as kernels"
+                         : "executions were recorded that the counters did not see, or counter samples are missing";
   }
   findings.push_back(std::move(finding));
 }
 
 void add_overhead(std::vector<Finding>& findings, const Capture& capture) {
-  for (auto fact = capture.meta.lower_bound("overhead."); fact != capture.meta.end() && fact->first.starts_with("overhead."); ++fact) {
+  for (auto fact = capture.meta.lower_bound("overhead.");
+       fact != capture.meta.end() && fact->first.starts_with("overhead."); ++fact) {
     if (const auto value = number(capture, fact->first)) {
       const std::string_view key = fact->first;
-      const std::string_view unit = key.ends_with("_ns") ? "ns" : key.ends_with("_percent") ? "%" : key.ends_with("_bytes") ? "bytes" : "count";
-      Finding finding = found(Question::capture, "quality.overhead", "", *value, std::string{unit}, Evidence::measured, 1, fmt::format("The recorder's own cost: {} = {}.", key, fact->second));
+      const std::string_view unit = key.ends_with("_ns")        ? "ns"
+                                    : key.ends_with("_percent") ? "%"
+                                    : key.ends_with("_bytes")   ? "bytes"
+                                                                : "count";
+      Finding finding = found(Question::capture, "quality.overhead", "", *value, std::string{unit}, Evidence::measured,
+                              1, fmt::format("The recorder's own cost: {} = {}.", key, fact->second));
       finding.beside = std::string{key};
       findings.push_back(std::move(finding));
     }

@@ -20,7 +20,7 @@ struct Joined {
   // Of the launch and copy calls; the first of several with one id.
   std::unordered_map<uint64_t, uint32_t> call;
   std::unordered_map<uint64_t, uint32_t> kernels;  // executions by key
-  uint64_t orphans = 0;                            // executions without a launch record
+  uint64_t orphans = 0;  // executions without a launch record
 };
 
 Joined join(const Capture& capture) {
@@ -44,7 +44,8 @@ Joined join(const Capture& capture) {
 void add_executions(std::vector<Finding>& findings, const Capture& capture, const Joined& joined) {
   uint64_t launches = 0, without = 0, several = 0, captured_ran = 0;
   for (const ApiCall& call : capture.api_calls) {
-    if ((call.kind != ApiKind::launch_kernel && call.kind != ApiKind::launch_cooperative) || call.correlation_id == 0 || call.result != 0) {
+    if ((call.kind != ApiKind::launch_kernel && call.kind != ApiKind::launch_cooperative) || call.correlation_id == 0 ||
+        call.result != 0) {
       continue;
     }
     const auto found_kernels = joined.kernels.find(key_of(call.process, call.correlation_id));
@@ -58,10 +59,14 @@ void add_executions(std::vector<Finding>& findings, const Capture& capture, cons
     several += count > 1 && call.kind == ApiKind::launch_kernel ? 1 : 0;
   }
   const uint64_t wrong = without + several + captured_ran + joined.orphans;
-  Finding finding = found(Question::capture, "quality.executions", "", static_cast<double>(wrong), "records", Evidence::measured, launches + capture.executions.size(),
-                          fmt::format("{} kernel launches, {} executions: {} launches without an execution, {} with several, {} executions without a launch record{}.", launches,
-                                      capture.executions.size(), without, several, joined.orphans,
-                                      captured_ran > 0 ? fmt::format(", {} launches under stream capture that executed", captured_ran) : ""));
+  Finding finding =
+      found(Question::capture, "quality.executions", "", static_cast<double>(wrong), "count", Evidence::measured,
+            launches + capture.executions.size(),
+            fmt::format(
+                "{} kernel launches, {} executions: {} launches without an execution, {} with several, {} executions "
+                "without a launch record{}.",
+                launches, capture.executions.size(), without, several, joined.orphans,
+                captured_ran > 0 ? fmt::format(", {} launches under stream capture that executed", captured_ran) : ""));
   if (wrong > 0) {
     finding.advice = "a few at the edges of the recording are work in flight; more are lost records";
   }
@@ -105,8 +110,11 @@ void add_graph_nodes(std::vector<Finding>& findings, const Capture& capture, con
     }
     unlike += all - most;
   }
-  Finding finding = found(Question::capture, "quality.graph_nodes", "", static_cast<double>(unlike), "launches", Evidence::measured, launches,
-                          fmt::format("{} graph launches ran {} kernels; {} launches ran another number than most of their graph, {} ran none.", launches, nodes, unlike, empty));
+  Finding finding = found(
+      Question::capture, "quality.graph_nodes", "", static_cast<double>(unlike), "count", Evidence::measured, launches,
+      fmt::format(
+          "{} graph launches ran {} kernels; {} launches ran another number than most of their graph, {} ran none.",
+          launches, nodes, unlike, empty));
   if (unlike > 0) {
     finding.advice = "conditional nodes explain it where the graphs have any; else records were lost";
   }
@@ -131,10 +139,13 @@ struct Violations {
 };
 
 Finding violation_finding(const char* id, const Violations& violations, const char* what) {
-  Finding finding = found(Question::capture, id, "", static_cast<double>(violations.count), "executions", Evidence::measured, violations.checked,
-                          fmt::format("{} of {} executions {}{}", violations.count, violations.checked, what, violations.count > 0 ? "; the worst: " + violations.example : "."));
+  Finding finding = found(Question::capture, id, "", static_cast<double>(violations.count), "count", Evidence::measured,
+                          violations.checked,
+                          fmt::format("{} of {} executions {}{}", violations.count, violations.checked, what,
+                                      violations.count > 0 ? "; the worst: " + violations.example : "."));
   if (violations.count > 0) {
-    finding.advice = "the clocks of host and device do not agree: times of this capture are not to be trusted to better than that";
+    finding.advice =
+        "the clocks of host and device do not agree: times of this capture are not to be trusted to better than that";
   }
   return finding;
 }
@@ -146,12 +157,14 @@ void add_starts(std::vector<Finding>& findings, const Capture& capture, const Jo
     if (execution.correlation_id != 0 && call != joined.call.end()) {
       const int64_t early = capture.api_calls[call->second].start_ns - execution.start_ns;
       violations.check(early, [&] {
-        return fmt::format("process {}, correlation id {} starts {} ns before its launch call.", capture.processes[execution.process.value].pid, execution.correlation_id, early);
+        return fmt::format("process {}, correlation id {} starts {} ns before its launch call.",
+                           capture.processes[execution.process.value].pid, execution.correlation_id, early);
       });
     }
   }
   if (violations.checked == 0) {
-    findings.push_back(unavailable(Question::capture, "quality.causality.start", "", "executions", "no execution can be joined to its launch", "use the device tier"));
+    findings.push_back(unavailable(Question::capture, "quality.causality.start", "", "count",
+                                   "no execution can be joined to its launch", "use the device tier"));
     return;
   }
   findings.push_back(violation_finding("quality.causality.start", violations, "start before their launch"));
@@ -177,7 +190,8 @@ void add_ends(std::vector<Finding>& findings, const Capture& capture, const Join
   }
   for (const ApiCall& call : capture.api_calls) {
     Use& use = uses[call.process.value];
-    const bool waits = (call.kind == ApiKind::synchronize_context && !use.contexts) || (call.kind == ApiKind::synchronize_stream && !use.contexts && !use.streams);
+    const bool waits = (call.kind == ApiKind::synchronize_context && !use.contexts) ||
+                       (call.kind == ApiKind::synchronize_stream && !use.contexts && !use.streams);
     if (waits && call.result == 0) {
       use.waits.push_back({call.start_ns, call.end_ns});
     }
@@ -193,13 +207,14 @@ void add_ends(std::vector<Finding>& findings, const Capture& capture, const Join
     if (wait != waits.end()) {
       const int64_t late = execution.end_ns - wait->to;
       violations.check(late, [&] {
-        return fmt::format("process {}, correlation id {} ends {} ns after the call that waited for it returned.", capture.processes[execution.process.value].pid,
-                           execution.correlation_id, late);
+        return fmt::format("process {}, correlation id {} ends {} ns after the call that waited for it returned.",
+                           capture.processes[execution.process.value].pid, execution.correlation_id, late);
       });
     }
   }
   if (violations.checked == 0) {
-    findings.push_back(unavailable(Question::capture, id, "", "executions", "no recorded call waits for a whole context of a process with one context",
+    findings.push_back(unavailable(Question::capture, id, "", "count",
+                                   "no recorded call waits for a whole context of a process with one context",
                                    "nothing to do: the alignment of starts is checked by quality.causality.start"));
     return;
   }
@@ -210,7 +225,9 @@ void add_ends(std::vector<Finding>& findings, const Capture& capture, const Join
 
 void add_joins(std::vector<Finding>& findings, const Capture& capture) {
   if (capture.executions.empty()) {
-    findings.push_back(unavailable(Question::capture, "quality.executions", "", "records", "this capture holds no executions", "record with `kvet record -- CMD`: the device tier sees executions"));
+    findings.push_back(unavailable(Question::capture, "quality.executions", "", "count",
+                                   "this capture holds no executions",
+                                   "record with `kvet record -- CMD`: the device tier sees executions"));
     return;
   }
   const Joined joined = join(capture);

@@ -123,7 +123,8 @@ TEST_F(Quality, GraphLaunchesFanOutAlike) {
   for (uint32_t launch = 1; launch <= 4; ++launch) {
     call(ApiKind::launch_graph, launch, 1000 * launch, 1000 * launch + 10);
     for (uint64_t node = 1; node <= (launch == 3 ? 4u : 5u); ++node) {  // the third lost one
-      Execution& execution = run(launch, 1000 * launch + 50 * static_cast<int64_t>(node), 1000 * launch + 50 * static_cast<int64_t>(node) + 10);
+      Execution& execution = run(launch, 1000 * launch + 50 * static_cast<int64_t>(node),
+                                 1000 * launch + 50 * static_cast<int64_t>(node) + 10);
       execution.graph_id = 8;
       execution.graph_node_id = node;
     }

@@ -82,7 +82,8 @@ std::vector<double> eigenvalues(std::vector<double> a, size_t size) {
   return values;
 }
 
-NonNegativeLeastSquares::NonNegativeLeastSquares(size_t unknowns) : size_(unknowns), normal_(unknowns * unknowns), right_(unknowns) {}
+NonNegativeLeastSquares::NonNegativeLeastSquares(size_t unknowns)
+    : size_(unknowns), normal_(unknowns * unknowns), right_(unknowns) {}
 
 void NonNegativeLeastSquares::add(const std::vector<std::pair<size_t, double>>& row, double y) {
   for (const auto& [i, xi] : row) {
@@ -211,7 +212,8 @@ NonNegativeLeastSquares::Shape NonNegativeLeastSquares::shape() const {
     shape.rank += value > 1e-10 * largest ? 1 : 0;
     smallest = std::min(smallest, value);
   }
-  shape.condition = shape.rank == size_ && smallest > 0 ? std::sqrt(largest / smallest) : std::numeric_limits<double>::infinity();
+  shape.condition =
+      shape.rank == size_ && smallest > 0 ? std::sqrt(largest / smallest) : std::numeric_limits<double>::infinity();
   return shape;
 }
 

@@ -37,7 +37,7 @@ class NonNegativeLeastSquares {
   [[nodiscard]] double at(size_t i, size_t j) const { return normal_[i * size_ + j]; }
   size_t size_;
   std::vector<double> normal_;  // XᵀX
-  std::vector<double> right_;   // Xᵀy
+  std::vector<double> right_;  // Xᵀy
   double yy_ = 0;
   uint64_t rows_ = 0;
 };

@@ -33,7 +33,9 @@ int64_t SpanSet::covered_until(int64_t time) const {
   return before_[last] - std::max<int64_t>(0, spans_[last].to - time);
 }
 
-int64_t SpanSet::covered(int64_t from, int64_t to) const { return to <= from ? 0 : covered_until(to) - covered_until(from); }
+int64_t SpanSet::covered(int64_t from, int64_t to) const {
+  return to <= from ? 0 : covered_until(to) - covered_until(from);
+}
 
 SpanSet intersection(const SpanSet& a, const SpanSet& b) {
   std::vector<Span> both;

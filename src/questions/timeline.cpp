@@ -30,8 +30,10 @@ class Tracks {
   Place place(const Execution& execution) {
     const uint32_t branch = execution.graph_node_id != 0 ? branch_of(execution) : 0;
     Place result;
-    auto [track, new_track] = tracks_.try_emplace({execution.process.value, execution.context_id, execution.stream_id, branch}, tracks_.size());
-    auto [context, new_context] = contexts_.try_emplace({execution.process.value, execution.context_id}, contexts_.size());
+    auto [track, new_track] = tracks_.try_emplace(
+        {execution.process.value, execution.context_id, execution.stream_id, branch}, tracks_.size());
+    auto [context, new_context] =
+        contexts_.try_emplace({execution.process.value, execution.context_id}, contexts_.size());
     result.track = static_cast<uint32_t>(track->second);
     result.context = static_cast<uint32_t>(context->second);
     if (new_track) {
@@ -57,7 +59,8 @@ class Tracks {
     for (; index < open.size(); ++index) {
       const Branch& before = open[index];
       const int64_t overlap = std::min(before.end, execution.end_ns) - execution.start_ns;
-      const bool parallel = before.correlation == execution.correlation_id && overlap > 0 && 2 * overlap > std::min(before.end - before.start, duration);
+      const bool parallel = before.correlation == execution.correlation_id && overlap > 0 &&
+                            2 * overlap > std::min(before.end - before.start, duration);
       if (!parallel || index + 1 == branches) {
         break;
       }
@@ -77,7 +80,9 @@ class Tracks {
 
 class Sweep {
  public:
-  Sweep(const Capture& capture, const KernelSet& kernels, DeviceId device) : capture_(capture), kernels_(kernels) { timeline_.device = device; }
+  Sweep(const Capture& capture, const KernelSet& kernels, DeviceId device) : capture_(capture), kernels_(kernels) {
+    timeline_.device = device;
+  }
 
   DeviceTimeline run(const std::vector<uint32_t>& executions);
 
@@ -209,7 +214,8 @@ void Sweep::finish_runs() {
     const Execution& execution = capture_.executions[run.execution];
     const int64_t duration = execution.end_ns - execution.start_ns;
     run.beside_ns = timeline_.beside.covered(run.from_ns, run.to_ns);
-    run.alone_throughout = duration > 0 && timeline_.undisturbed.covered(execution.start_ns, execution.end_ns) == duration &&
+    run.alone_throughout = duration > 0 &&
+                           timeline_.undisturbed.covered(execution.start_ns, execution.end_ns) == duration &&
                            crowd.covered(execution.start_ns, execution.end_ns) == 0;
     if (run.alone_throughout) {
       whole.push_back({execution.start_ns, execution.end_ns});

@@ -19,9 +19,9 @@ namespace kvet::questions {
 // One execution of K.
 struct Run {
   uint32_t execution = 0;  // index into Capture::executions
-  int64_t from_ns = 0;     // stream-incremental start
+  int64_t from_ns = 0;  // stream-incremental start
   int64_t to_ns = 0;
-  int64_t beside_ns = 0;          // of [from, to): with a sibling
+  int64_t beside_ns = 0;  // of [from, to): with a sibling
   bool alone_throughout = false;  // from start to end no other kernel of anybody ran, K on other tracks included
   bool crowded_at_start = false;  // more siblings than are listed
   std::vector<StringId> at_start;  // siblings running when it started, by name, sorted, at most 8
@@ -31,11 +31,11 @@ struct DeviceTimeline {
   DeviceId device;
   std::vector<Run> runs;  // by start
   // Times in which K runs, apart:
-  SpanSet alone;           // nothing but K on its tracks, or programmatic dependent launch in its own
-  SpanSet undisturbed;     // the part of `alone` in which no other kernel ran at all: counters read K only
-  SpanSet beside;          // with a sibling
-  SpanSet other_context;   // while another context's kernel was there too: time-sliced, or another process under MPS
-  SpanSet whole;           // executions that are alone_throughout
+  SpanSet alone;  // nothing but K on its tracks, or programmatic dependent launch in its own
+  SpanSet undisturbed;  // the part of `alone` in which no other kernel ran at all: counters read K only
+  SpanSet beside;  // with a sibling
+  SpanSet other_context;  // while another context's kernel was there too: time-sliced, or another process under MPS
+  SpanSet whole;  // executions that are alone_throughout
   // Times in which others run:
   SpanSet others;  // any kernel but K
   SpanSet kernels;  // any kernel

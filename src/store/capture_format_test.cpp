@@ -17,7 +17,8 @@ namespace {
 const std::string docs = KVET_SOURCE_DIR "/docs/";
 
 std::string table_text_of(const Table& table) {
-  std::string text = fmt::format("### {}\n\n{}\n\n| column | type | meaning |\n| --- | --- | --- |\n", table.text.name, table.text.prose);
+  std::string text = fmt::format("### {}\n\n{}\n\n| column | type | meaning |\n| --- | --- | --- |\n", table.text.name,
+                                 table.text.prose);
   for (const Column& column : table.columns) {
     std::string meaning = column.prose;
     if (!column.references.empty()) {
@@ -27,7 +28,10 @@ std::string table_text_of(const Table& table) {
       meaning += fmt::format(" Enumeration `{}`.", column.enumeration);
     }
     text += fmt::format("| `{}` | {}{} | {} |\n", column.name, column.type,
-                        column.name == table.text.key ? ", key" : column.nullable ? ", may be NULL" : "", meaning);
+                        column.name == table.text.key ? ", key"
+                        : column.nullable             ? ", may be NULL"
+                                                      : "",
+                        meaning);
   }
   return text;
 }
@@ -59,20 +63,27 @@ std::string enumerations_section() {
 
 std::string queries_section() {
   std::string text;
-  for (auto [name, title] : {std::pair{"occupancy", "Occupancy: solo time and co-run time"}, std::pair{"dram", "DRAM: throughput while the kernel runs"},
+  for (auto [name, title] : {std::pair{"occupancy", "Occupancy: solo time and co-run time"},
+                             std::pair{"dram", "DRAM: throughput while the kernel runs"},
                              std::pair{"off_cpu", "Dispatch: off-CPU time of the launching threads, by reason"},
-                             std::pair{"starvation", "Dispatch: stream starvation"}, std::pair{"nccl", "NCCL: arrival wait and straggler"}}) {
-    text += fmt::format("{}### {}\n\n`docs/queries/{}.sql`\n\n```sql\n{}```\n", text.empty() ? "" : "\n", title, name, read_bytes(docs + "queries/" + name + ".sql"));
+                             std::pair{"starvation", "Dispatch: stream starvation"},
+                             std::pair{"nccl", "NCCL: arrival wait and straggler"}}) {
+    text += fmt::format("{}### {}\n\n`docs/queries/{}.sql`\n\n```sql\n{}```\n", text.empty() ? "" : "\n", title, name,
+                        read_bytes(docs + "queries/" + name + ".sql"));
   }
   return text;
 }
 
-std::string views_file() { return "-- Made by the code (src/store/views.cpp): see docs/capture-format.md.\n" + view_statements(); }
+std::string views_file() {
+  return "-- Made by the code (src/store/views.cpp): see docs/capture-format.md.\n" + view_statements();
+}
 
 // The document with each generated part replaced by what the code says now.
 std::string expected_document(const std::string& document) {
-  const std::map<std::string, std::string> parts{{"tables", tables_section()}, {"enumerations", enumerations_section()},
-                                                 {"queries", queries_section()}, {"views", "```sql\n" + views_file() + "```\n"}};
+  const std::map<std::string, std::string> parts{{"tables", tables_section()},
+                                                 {"enumerations", enumerations_section()},
+                                                 {"queries", queries_section()},
+                                                 {"views", "```sql\n" + views_file() + "```\n"}};
   std::string text = document;
   for (const auto& [name, content] : parts) {
     const std::string begin = "<!-- generated: " + name + " -->\n";

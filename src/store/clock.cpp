@@ -28,7 +28,8 @@ void sort_by_start(std::vector<Row>& rows) {
 
 ClockLine::ClockLine(const std::vector<ClockMapping>& mappings, ClockSource source, std::optional<DeviceId> device) {
   // A mapping of this very device goes before one of all devices.
-  const bool own = std::ranges::any_of(mappings, [&](const ClockMapping& m) { return m.source == source && m.device && m.device == device; });
+  const bool own = std::ranges::any_of(
+      mappings, [&](const ClockMapping& m) { return m.source == source && m.device && m.device == device; });
   for (const ClockMapping& mapping : mappings) {
     if (mapping.source == source && (own ? mapping.device == device : !mapping.device)) {
       pieces_.push_back(mapping);
@@ -60,7 +61,8 @@ Result<void> apply_clocks(Capture& capture) {
   const ClockLine imported{capture.clock_mappings, ClockSource::imported, {}};
   const ClockLine host{capture.clock_mappings, ClockSource::host, {}};
   // A file that was imported as a whole brings its own clock, and a mapping that says so.
-  const bool is_imported = std::ranges::any_of(capture.clock_mappings, [](const ClockMapping& m) { return m.source == ClockSource::imported; });
+  const bool is_imported = std::ranges::any_of(capture.clock_mappings,
+                                               [](const ClockMapping& m) { return m.source == ClockSource::imported; });
   const ClockLine& device = is_imported ? imported : activity;
 
   bool good = true;
@@ -91,7 +93,8 @@ Result<void> apply_clocks(Capture& capture) {
     }
   }
   if (!good) {
-    return fail(ErrorKind::bad_input, "a clock mapping leads to times that are out of range", capture.path, "the capture is damaged: record again");
+    return fail(ErrorKind::bad_input, "a clock mapping leads to times that are out of range", capture.path,
+                "the capture is damaged: record again");
   }
 
   sort_by_start(capture.executions);

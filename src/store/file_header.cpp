@@ -25,7 +25,7 @@ uint32_t big_endian(const unsigned char* bytes) {
 // SQLite locks bytes from 1 GiB on (its file format, section 1.1 and os.h: PENDING_BYTE); a connection in WAL mode holds a
 // shared lock there for as long as it lives.
 bool in_use(int descriptor) {
-  struct flock lock {};
+  struct flock lock{};
   lock.l_type = F_WRLCK;
   lock.l_whence = SEEK_SET;
   lock.l_start = 0x40000000;
@@ -40,7 +40,7 @@ Result<FileHeader> read_file_header(const std::string& path) {
   if (!file.valid()) {
     return fail(ErrorKind::bad_input, std::strerror(errno), path, "give a file that `kvet record` wrote");
   }
-  struct stat status {};
+  struct stat status{};
   if (::fstat(file.get(), &status) != 0) {
     return fail(ErrorKind::bad_input, std::strerror(errno), path);
   }
@@ -53,7 +53,8 @@ Result<FileHeader> read_file_header(const std::string& path) {
   std::array<unsigned char, 100> bytes{};
   const ssize_t got = ::pread(file.get(), bytes.data(), bytes.size(), 0);
   if (got < static_cast<ssize_t>(magic.size()) || std::memcmp(bytes.data(), magic.data(), magic.size()) != 0) {
-    return fail(ErrorKind::bad_input, "not a kvet capture", path, "give a file that `kvet record` wrote; other tools' files go through `kvet import`");
+    return fail(ErrorKind::bad_input, "not a kvet capture", path,
+                "give a file that `kvet record` wrote; other tools' files go through `kvet import`");
   }
   if (got < static_cast<ssize_t>(bytes.size())) {
     return fail(ErrorKind::bad_input, "the capture is truncated", path, "fetch the file again");
@@ -64,14 +65,17 @@ Result<FileHeader> read_file_header(const std::string& path) {
   }
   const auto version = static_cast<int32_t>(big_endian(&bytes[60]));
   if (version > format_version) {
-    return fail(ErrorKind::bad_input, fmt::format("the capture has format version {}, and this kvet reads up to version {}", version, format_version),
-                path, "use a newer kvet");
+    return fail(
+        ErrorKind::bad_input,
+        fmt::format("the capture has format version {}, and this kvet reads up to version {}", version, format_version),
+        path, "use a newer kvet");
   }
   if (version < 1) {
-    return fail(ErrorKind::bad_input, fmt::format("the capture says format version {}, which never existed", version), path, "fetch the file again");
+    return fail(ErrorKind::bad_input, fmt::format("the capture says format version {}, which never existed", version),
+                path, "fetch the file again");
   }
   FileHeader header{static_cast<uint64_t>(status.st_size), 0};
-  struct stat wal {};
+  struct stat wal{};
   if (::stat((path + "-wal").c_str(), &wal) == 0) {
     header.wal_bytes = static_cast<uint64_t>(wal.st_size);
   }
@@ -80,13 +84,14 @@ Result<FileHeader> read_file_header(const std::string& path) {
   const uint64_t page = stored_page == 1 ? 65536 : stored_page;
   const uint64_t expected = page * big_endian(&bytes[28]);
   if (header.wal_bytes == 0 && expected > header.bytes) {
-    return fail(ErrorKind::bad_input, fmt::format("the capture is truncated: {} bytes of {}", header.bytes, expected), path, "fetch the file again");
+    return fail(ErrorKind::bad_input, fmt::format("the capture is truncated: {} bytes of {}", header.bytes, expected),
+                path, "fetch the file again");
   }
   return header;
 }
 
 Result<void> make_room(const std::string& path) {
-  struct stat status {};
+  struct stat status{};
   if (::stat(path.c_str(), &status) != 0) {
     if (errno == ENOENT) {
       // A log that lost its file would be taken for the new one's.
@@ -109,15 +114,18 @@ Result<void> make_room(const std::string& path) {
     const ssize_t got = ::pread(file.get(), bytes.data(), bytes.size(), 0);
     if (got != static_cast<ssize_t>(bytes.size()) || std::memcmp(bytes.data(), magic.data(), magic.size()) != 0 ||
         static_cast<int32_t>(big_endian(&bytes[68])) != application_id) {
-      return fail(ErrorKind::bad_input, "exists and is not a kvet capture, so it is not overwritten", path, "choose another file with -o");
+      return fail(ErrorKind::bad_input, "exists and is not a kvet capture, so it is not overwritten", path,
+                  "choose another file with -o");
     }
     if (in_use(file.get())) {
-      return fail(ErrorKind::bad_input, "another kvet is recording into this file", path, "choose another file with -o");
+      return fail(ErrorKind::bad_input, "another kvet is recording into this file", path,
+                  "choose another file with -o");
     }
   }
   for (const char* suffix : {"", "-wal", "-shm", "-journal"}) {
     if (::unlink((path + suffix).c_str()) != 0 && errno != ENOENT) {
-      return fail(ErrorKind::unavailable, fmt::format("cannot be replaced ({})", std::strerror(errno)), path, "choose another file with -o");
+      return fail(ErrorKind::unavailable, fmt::format("cannot be replaced ({})", std::strerror(errno)), path,
+                  "choose another file with -o");
     }
   }
   return {};

@@ -164,7 +164,8 @@ TEST_F(Tampered, NothingRunsByItself) {
 }
 
 TEST_F(Tampered, ValuesOutOfRange) {
-  tamper("UPDATE execution SET shape_id = 3 WHERE rowid = 2", "table execution, row 1: shape_id refers to a row that is not there");
+  tamper("UPDATE execution SET shape_id = 3 WHERE rowid = 2",
+         "table execution, row 1: shape_id refers to a row that is not there");
   tamper("UPDATE execution SET shape_id = -1", "shape_id is out of range");
   tamper("UPDATE execution SET process_id = 4294967296", "process_id is out of range");
   tamper("UPDATE execution SET duration_ns = -1", "duration_ns");
@@ -180,7 +181,10 @@ TEST_F(Tampered, ValuesOutOfRange) {
   tamper("UPDATE loss SET lost_count = -1", "lost_count");
   tamper("UPDATE device SET uuid = x'00'", "uuid");
   tamper("UPDATE clock_mapping SET drift_ns_per_s = 1e9", "clock_mapping");
-  tamper("UPDATE clock_mapping SET source = 1, offset_ns = 4000000000000000000; UPDATE execution SET start_ns = 3000000000000000000", "out of range");
+  tamper(
+      "UPDATE clock_mapping SET source = 1, offset_ns = 4000000000000000000; UPDATE execution SET start_ns = "
+      "3000000000000000000",
+      "out of range");
   tamper("DELETE FROM process WHERE id = 1", "ids do not count from 0");
   tamper("DELETE FROM string WHERE id = 0", "ids do not count from 0");
   tamper("UPDATE string SET value = 'x' WHERE id = 0", "ids do not count from 0");
@@ -205,8 +209,9 @@ TEST(Hostile, MutatedBytesNeverCrash) {
         case 0: bytes[at] = static_cast<char>(random()); break;
         case 1: bytes[at] = static_cast<char>(bytes[at] ^ (1 << below(8))); break;
         case 2: bytes[at] = below(2) == 0 ? '\0' : '\xff'; break;
-        default: std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(below(bytes.size() - 64)), std::min<size_t>(64, bytes.size() - at),
-                             bytes.begin() + static_cast<std::ptrdiff_t>(at));
+        default:
+          std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(below(bytes.size() - 64)),
+                      std::min<size_t>(64, bytes.size() - at), bytes.begin() + static_cast<std::ptrdiff_t>(at));
       }
     }
     write_bytes(path, bytes);
@@ -293,7 +298,8 @@ TEST(Hostile, RowsBeyondTheSizeOfTheFile) {
   {
     auto database = open_database(path, SQLITE_OPEN_READONLY, path, ErrorKind::internal);
     ASSERT_TRUE(database);
-    auto statement = prepare(database->get(), "SELECT rootpage FROM sqlite_schema WHERE name = 'execution'", path, ErrorKind::internal);
+    auto statement = prepare(database->get(), "SELECT rootpage FROM sqlite_schema WHERE name = 'execution'", path,
+                             ErrorKind::internal);
     ASSERT_TRUE(statement);
     ASSERT_EQ(sqlite3_step(statement->get()), SQLITE_ROW);
     root = static_cast<uint32_t>(sqlite3_column_int(statement->get(), 0));
@@ -308,7 +314,8 @@ TEST(Hostile, RowsBeyondTheSizeOfTheFile) {
     return child;
   };
   const uint32_t last = child_at(page_at(root) + 8);
-  const size_t first_cell = page_at(root) + (size_t{static_cast<unsigned char>(bytes[page_at(root) + 12])} << 8 | static_cast<unsigned char>(bytes[page_at(root) + 13]));
+  const size_t first_cell = page_at(root) + (size_t{static_cast<unsigned char>(bytes[page_at(root) + 12])} << 8 |
+                                             static_cast<unsigned char>(bytes[page_at(root) + 13]));
   const uint32_t leaf = child_at(first_cell);
   ASSERT_NE(leaf, last);
   bytes.replace(page_at(last), 4096, interior_page(leaf, 500));
@@ -332,7 +339,8 @@ TEST(Hostile, ReadOnlyFolderWorks) {
   {
     auto database = open_database(logged, SQLITE_OPEN_READWRITE, logged, ErrorKind::internal);
     ASSERT_TRUE(database);
-    ASSERT_TRUE(execute(database->get(), "PRAGMA journal_mode=WAL; UPDATE meta SET value = 'device' WHERE key = 'tier'", logged, ErrorKind::internal));
+    ASSERT_TRUE(execute(database->get(), "PRAGMA journal_mode=WAL; UPDATE meta SET value = 'device' WHERE key = 'tier'",
+                        logged, ErrorKind::internal));
     write_bytes(folder + "/copy-wal", read_bytes(logged + "-wal"));
   }
   write_bytes(logged + "-wal", read_bytes(folder + "/copy-wal"));
@@ -348,7 +356,10 @@ TEST(Hostile, ReadOnlyFolderWorks) {
       ::_exit(1);
     }
     auto with_log = read_capture(logged);
-    ::_exit(!with_log && with_log.error().kind == ErrorKind::bad_input && with_log.error().message().find("copy the file together") != std::string::npos ? 0 : 2);
+    ::_exit(!with_log && with_log.error().kind == ErrorKind::bad_input &&
+                    with_log.error().message().find("copy the file together") != std::string::npos
+                ? 0
+                : 2);
   }
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);

@@ -62,7 +62,9 @@ class Queries : public testing::Test {
     run(database_.get(), read_bytes(KVET_SOURCE_DIR "/docs/queries/views.sql"), "");
   }
 
-  Rows query(const std::string& name, const char* kernel = "%") { return run(database_.get(), read_bytes(KVET_SOURCE_DIR "/docs/queries/" + name + ".sql"), kernel); }
+  Rows query(const std::string& name, const char* kernel = "%") {
+    return run(database_.get(), read_bytes(KVET_SOURCE_DIR "/docs/queries/" + name + ".sql"), kernel);
+  }
 
   // Times here are CLOCK_MONOTONIC; the file gets the raw ones. The second piece of the activity clock begins at raw 4000.
   static int64_t raw_activity(int64_t time) { return time - activity_offset - (time >= 5000 ? 7 : 0); }
@@ -76,7 +78,8 @@ class Queries : public testing::Test {
     call.end_ns = raw_activity(to);
     sink_->on(call);
   }
-  void execute(uint32_t process, uint32_t device, uint32_t shape, uint32_t stream, uint32_t correlation, int64_t from, int64_t to) {
+  void execute(uint32_t process, uint32_t device, uint32_t shape, uint32_t stream, uint32_t correlation, int64_t from,
+               int64_t to) {
     Execution execution;
     execution.process = {process};
     execution.device = {device};
@@ -194,7 +197,8 @@ TEST_F(Queries, Occupancy) {
 
 TEST_F(Queries, Dram) {
   // (1000 + 3000) B ÷ 200 ns and (500 + 500) B ÷ 200 ns.
-  EXPECT_EQ(query("dram", "k_norm"), (Rows{"device_id=0 sampled_ns=200 read_bytes_per_s=20000000000.0 write_bytes_per_s=5000000000.0"}));
+  EXPECT_EQ(query("dram", "k_norm"),
+            (Rows{"device_id=0 sampled_ns=200 read_bytes_per_s=20000000000.0 write_bytes_per_s=5000000000.0"}));
 }
 
 TEST_F(Queries, OffCpu) {
@@ -214,8 +218,10 @@ TEST_F(Queries, Nccl) {
   for (std::string& row : rows) {
     row = row.substr(row.find(' ') + 1);  // the communicator's string id is of no interest
   }
-  EXPECT_EQ(rows, (Rows{"number=1 kind=all_reduce rank=0 arrival_wait_ns=200 straggler=0", "number=1 kind=all_reduce rank=1 arrival_wait_ns=0 straggler=1",
-                        "number=2 kind=all_reduce rank=0 arrival_wait_ns=0 straggler=1", "number=2 kind=all_reduce rank=1 arrival_wait_ns=10 straggler=0"}));
+  EXPECT_EQ(rows, (Rows{"number=1 kind=all_reduce rank=0 arrival_wait_ns=200 straggler=0",
+                        "number=1 kind=all_reduce rank=1 arrival_wait_ns=0 straggler=1",
+                        "number=2 kind=all_reduce rank=0 arrival_wait_ns=0 straggler=1",
+                        "number=2 kind=all_reduce rank=1 arrival_wait_ns=10 straggler=0"}));
 }
 
 // The views and the reader map times alike.
@@ -225,9 +231,11 @@ TEST_F(Queries, ViewsAgreeWithTheReader) {
   const Rows rows = run(database_.get(), "SELECT start_ns, end_ns FROM executions ORDER BY start_ns", "");
   ASSERT_EQ(rows.size(), capture->executions.size());
   for (size_t i = 0; i < rows.size(); ++i) {
-    EXPECT_EQ(rows[i], "start_ns=" + std::to_string(capture->executions[i].start_ns) + " end_ns=" + std::to_string(capture->executions[i].end_ns));
+    EXPECT_EQ(rows[i], "start_ns=" + std::to_string(capture->executions[i].start_ns) +
+                           " end_ns=" + std::to_string(capture->executions[i].end_ns));
   }
-  EXPECT_EQ(run(database_.get(), "SELECT count(*) AS n, min(start_ns) AS first FROM samples", ""), (Rows{"n=3 first=2000"}));
+  EXPECT_EQ(run(database_.get(), "SELECT count(*) AS n, min(start_ns) AS first FROM samples", ""),
+            (Rows{"n=3 first=2000"}));
 }
 
 }  // namespace

@@ -16,7 +16,8 @@
 namespace kvet::store {
 namespace {
 
-constexpr const char* damaged_advice = "the capture is damaged, or was not written by kvet: record again, or fetch the file again";
+constexpr const char* damaged_advice =
+    "the capture is damaged, or was not written by kvet: record again, or fetch the file again";
 
 // Takes the columns of one row, in order, each with its storage class and width checked: STRICT binds honest writers only.
 class Extractor {
@@ -103,7 +104,9 @@ class Extractor {
     ++index_;
   }
   void time(std::string_view name, int64_t& value, std::string_view) { take(name, value); }
-  void time(std::string_view name, std::optional<int64_t>& value, std::string_view prose) { integer(name, value, prose); }
+  void time(std::string_view name, std::optional<int64_t>& value, std::string_view prose) {
+    integer(name, value, prose);
+  }
   void interval(int64_t& start, int64_t& end, std::string_view) {
     int64_t duration = 0;
     take("start_ns", start);
@@ -164,7 +167,8 @@ class Extractor {
 
 class Reader {
  public:
-  Reader(std::string path, DatabaseHandle database, FileHeader header) : database_(std::move(database)), header_(header) {
+  Reader(std::string path, DatabaseHandle database, FileHeader header)
+      : database_(std::move(database)), header_(header) {
     capture_.path = std::move(path);
   }
 
@@ -209,19 +213,22 @@ Result<void> Reader::check_schema() {
   for (const Table& table : tables()) {
     expected.emplace(table.text.name, create_statement(table));
   }
-  auto statement = prepare(database_.get(), "SELECT type, name, sql FROM sqlite_schema", capture_.path, ErrorKind::bad_input);
+  auto statement =
+      prepare(database_.get(), "SELECT type, name, sql FROM sqlite_schema", capture_.path, ErrorKind::bad_input);
   if (!statement) {
     return std::unexpected(statement.error());
   }
   auto text = [&](int column) {
     const unsigned char* bytes = sqlite3_column_text(statement->get(), column);
-    return bytes == nullptr ? std::string{} : std::string(bytes, bytes + sqlite3_column_bytes(statement->get(), column));
+    return bytes == nullptr ? std::string{}
+                            : std::string(bytes, bytes + sqlite3_column_bytes(statement->get(), column));
   };
   int code = SQLITE_ROW;
   while ((code = sqlite3_step(statement->get())) == SQLITE_ROW) {
     const std::string type = text(0), name = text(1), sql = text(2);
     if (type != "table" && type != "index") {
-      return bad(fmt::format("the file holds a {} '{}', which a capture never does", type.substr(0, 20), name.substr(0, 60)));
+      return bad(
+          fmt::format("the file holds a {} '{}', which a capture never does", type.substr(0, 20), name.substr(0, 60)));
     }
     if (auto found = expected.find(name); found != expected.end()) {
       if (type != "table" || sql != found->second) {
@@ -252,7 +259,8 @@ Result<void> Reader::each(Action action) {
       }
     }
   }
-  auto statement = prepare(database_.get(), fmt::format("SELECT {} FROM {} NOT INDEXED", columns, table_text<Row>.name), capture_.path, ErrorKind::bad_input);
+  auto statement = prepare(database_.get(), fmt::format("SELECT {} FROM {} NOT INDEXED", columns, table_text<Row>.name),
+                           capture_.path, ErrorKind::bad_input);
   if (!statement) {
     return std::unexpected(statement.error());
   }
@@ -266,18 +274,21 @@ Result<void> Reader::each(Action action) {
     Extractor extractor{statement->get()};
     describe(extractor, row);
     if (!extractor.good()) {
-      return bad(fmt::format("table {}, row {}: {} is out of range or of the wrong type", table_text<Row>.name, rows, extractor.bad_column()));
+      return bad(fmt::format("table {}, row {}: {} is out of range or of the wrong type", table_text<Row>.name, rows,
+                             extractor.bad_column()));
     }
     RowChecker checker{known_};
     describe(checker, row);
     if (checker.fault() != Fault::none) {
-      return bad(fmt::format("table {}, row {}: {} {}", table_text<Row>.name, rows, checker.column(), checker.reason()));
+      return bad(
+          fmt::format("table {}, row {}: {} {}", table_text<Row>.name, rows, checker.column(), checker.reason()));
     }
     if (++rows > limit) {
       return bad(fmt::format("table {} claims more rows than the file can hold", table_text<Row>.name));
     }
     if (!action(row)) {
-      return bad(fmt::format("table {}, row {}: ids do not count from 0 without a gap", table_text<Row>.name, rows - 1));
+      return bad(
+          fmt::format("table {}, row {}: ids do not count from 0 without a gap", table_text<Row>.name, rows - 1));
     }
   }
   if (code != SQLITE_DONE) {
@@ -347,7 +358,8 @@ Result<Capture> Reader::read() {
 std::string uri(const std::string& path, std::string_view query) {
   std::string text = "file:";
   for (const char c : path) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '/' || c == '.' || c == '-' || c == '_';
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '/' ||
+                       c == '.' || c == '-' || c == '_';
     text += plain ? std::string{c} : fmt::format("%{:02X}", static_cast<unsigned char>(c));
   }
   return text + std::string{query};
@@ -362,7 +374,8 @@ Result<void> distrust(sqlite3* database, const std::string& path) {
   sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
   sqlite3_limit(database, SQLITE_LIMIT_LENGTH, static_cast<int>(text_limit_bytes) + 4096);
   sqlite3_limit(database, SQLITE_LIMIT_ATTACHED, 0);
-  return execute(database, "PRAGMA cell_size_check=ON; PRAGMA mmap_size=0; PRAGMA busy_timeout=2000;", path, ErrorKind::bad_input);
+  return execute(database, "PRAGMA cell_size_check=ON; PRAGMA mmap_size=0; PRAGMA busy_timeout=2000;", path,
+                 ErrorKind::bad_input);
 }
 
 }  // namespace
@@ -375,7 +388,8 @@ Result<Capture> read_capture(const std::string& path) {
   // Without a log beside it nobody is writing: `immutable` needs no lock and no file in that folder, so read-only folders
   // and media work. With one, SQLite needs its shared index (-shm) there, or must roll a journal back.
   const bool alone = header->wal_bytes == 0 && ::access((path + "-journal").c_str(), F_OK) != 0;
-  auto database = alone ? open_database(uri(path, "?immutable=1"), SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, path, ErrorKind::bad_input)
+  auto database = alone ? open_database(uri(path, "?immutable=1"), SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, path,
+                                        ErrorKind::bad_input)
                         : open_database(path, SQLITE_OPEN_READWRITE, path, ErrorKind::bad_input);
   if (!database) {
     return std::unexpected(database.error());
@@ -387,10 +401,12 @@ Result<Capture> read_capture(const std::string& path) {
   }
   if (!alone) {
     // The first read shows whether the log can be used.
-    if (auto probe = execute(database->get(), "SELECT 1 FROM sqlite_schema LIMIT 1", path, ErrorKind::bad_input); !probe) {
+    if (auto probe = execute(database->get(), "SELECT 1 FROM sqlite_schema LIMIT 1", path, ErrorKind::bad_input);
+        !probe) {
       const int code = sqlite3_errcode(database->get());
       if (code == SQLITE_CANTOPEN || code == SQLITE_READONLY) {
-        return fail(ErrorKind::bad_input, "the capture has a log beside it, and reading that needs a folder that may be written", path,
+        return fail(ErrorKind::bad_input,
+                    "the capture has a log beside it, and reading that needs a folder that may be written", path,
                     "copy the file together with its -wal (or -journal) to such a folder");
       }
       return std::unexpected(probe.error());
@@ -411,7 +427,8 @@ Result<void> annotate(const std::string& path, const std::vector<Meta>& facts) {
   if (auto safe = distrust(database->get(), path); !safe) {
     return safe;
   }
-  auto complete = prepare(database->get(), "SELECT 1 FROM meta WHERE key='complete' AND value='1'", path, ErrorKind::bad_input);
+  auto complete =
+      prepare(database->get(), "SELECT 1 FROM meta WHERE key='complete' AND value='1'", path, ErrorKind::bad_input);
   if (!complete) {
     return std::unexpected(complete.error());
   }

@@ -21,7 +21,8 @@ struct ColumnLister {
   template <class T>
   void add(std::string_view name, const char* type, const T&, std::string_view prose, std::string_view references = {},
            std::string_view enumeration = {}) {
-    columns.push_back({std::string{name}, type, is_optional<T>, std::string{references}, std::string{enumeration}, std::string{prose}});
+    columns.push_back({std::string{name}, type, is_optional<T>, std::string{references}, std::string{enumeration},
+                       std::string{prose}});
   }
   template <class T>
   void reference(std::string_view name, const T& field, std::string_view table, std::string_view prose) {
@@ -38,12 +39,16 @@ struct ColumnLister {
   }
   void signed_real(std::string_view name, double field, std::string_view prose) { add(name, "REAL", field, prose); }
   void boolean(std::string_view name, bool field, std::string_view prose) { add(name, "INTEGER", field, prose); }
-  void text(std::string_view name, const std::string& field, std::string_view prose) { add(name, "TEXT", field, prose); }
+  void text(std::string_view name, const std::string& field, std::string_view prose) {
+    add(name, "TEXT", field, prose);
+  }
   template <class E>
   void enumeration(std::string_view name, E field, std::string_view prose) {
     add(name, "INTEGER", field, prose, {}, store::enumeration(field));
   }
-  void identifier(std::string_view name, const std::array<uint8_t, 16>& field, std::string_view prose) { add(name, "BLOB", field, prose); }
+  void identifier(std::string_view name, const std::array<uint8_t, 16>& field, std::string_view prose) {
+    add(name, "BLOB", field, prose);
+  }
   template <class T>
   void time(std::string_view name, const T& field, std::string_view prose) {
     add(name, "INTEGER", field, prose);
@@ -52,7 +57,9 @@ struct ColumnLister {
     add("start_ns", "INTEGER", start, fmt::format("{} Its begin.", prose));
     add("duration_ns", "INTEGER", end, "How long it took; never negative.");
   }
-  void within(std::string_view name, int64_t, int64_t, int64_t point, std::string_view prose) { add(name, "INTEGER", point, prose); }
+  void within(std::string_view name, int64_t, int64_t, int64_t point, std::string_view prose) {
+    add(name, "INTEGER", point, prose);
+  }
   void triple(std::string_view name, const std::array<uint32_t, 3>& field, std::string_view prose) {
     for (size_t axis = 0; axis < 3; ++axis) {
       add(fmt::format("{}_{}", name, "xyz"[axis]), "INTEGER", field[axis], prose);
@@ -86,7 +93,8 @@ std::string create_statement(const Table& table) {
   const char* separator = "";
   for (const Column& column : table.columns) {
     const bool key = column.name == table.text.key;
-    sql += fmt::format("{}\n  {} {}{}{}", separator, column.name, column.type, key ? " PRIMARY KEY" : "", column.nullable ? "" : " NOT NULL");
+    sql += fmt::format("{}\n  {} {}{}{}", separator, column.name, column.type, key ? " PRIMARY KEY" : "",
+                       column.nullable ? "" : " NOT NULL");
     separator = ",";
   }
   // WITHOUT ROWID spares the second tree of a text key.

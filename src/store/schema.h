@@ -69,8 +69,8 @@ void describe(V& v, R& row) {
 }
 
 template <>
-inline constexpr TableText table_text<StringRow>{
-    "string", "Every text of the capture, once. Row 0 is the empty text.", TimeOf::nothing, "id"};
+inline constexpr TableText table_text<StringRow>{"string", "Every text of the capture, once. Row 0 is the empty text.",
+                                                 TimeOf::nothing, "id"};
 template <class V, Is<StringRow> R>
 void describe(V& v, R& row) {
   v.integer("id", row.id, "Counts from 0 without a gap.");
@@ -90,7 +90,8 @@ void describe(V& v, R& row) {
   v.time("start_ns", row.start_ns, "When it was first seen.");
   v.time("end_ns", row.end_ns, "When it exited; NULL: it had not.");
   v.integer("exit_code", row.exit_code, "As wait(2) gives it; NULL: it had not exited.");
-  v.integer("inject_status", row.inject_status, "What the library in it achieved: enum kvet_inject_status of src/abi/records.h.");
+  v.integer("inject_status", row.inject_status,
+            "What the library in it achieved: enum kvet_inject_status of src/abi/records.h.");
 }
 
 template <>
@@ -128,15 +129,16 @@ void describe(V& v, R& row) {
   v.integer("registers_per_thread", row.registers_per_thread, "As compiled.");
   v.integer("static_shared_bytes", row.static_shared_bytes, "Shared memory per block, static.");
   v.integer("dynamic_shared_bytes", row.dynamic_shared_bytes, "Shared memory per block, given at launch.");
-  v.integer("shared_executed_bytes", row.shared_executed_bytes, "Carve-out of the SM as the driver configured it; 0: unknown.");
+  v.integer("shared_executed_bytes", row.shared_executed_bytes,
+            "Carve-out of the SM as the driver configured it; 0: unknown.");
   v.integer("local_bytes_per_thread", row.local_bytes_per_thread, "Local memory.");
   v.integer("max_active_clusters", row.max_active_clusters, "How many clusters fit on the device; 0: unknown.");
   v.bits("code_hash", row.code_hash, "Hash of the machine code; 0: unknown.");
 }
 
 template <>
-inline constexpr TableText table_text<ApiCall>{"api_call", "One driver-API call on a host thread: a launch or a synchronisation.",
-                                               TimeOf::call};
+inline constexpr TableText table_text<ApiCall>{
+    "api_call", "One driver-API call on a host thread: a launch or a synchronisation.", TimeOf::call};
 template <class V, Is<ApiCall> R>
 void describe(V& v, R& row) {
   v.reference("process_id", row.process, "process", "Who called.");
@@ -159,7 +161,8 @@ void describe(V& v, R& row) {
   v.reference("shape_id", row.shape, "kernel_shape", "What ran.");
   v.integer("context_id", row.context_id, "CUDA context, counted per process.");
   v.integer("stream_id", row.stream_id, "CUDA stream, counted per context.");
-  v.integer("correlation_id", row.correlation_id, "Joins `api_call` of the same process. All nodes of a graph launch share one.");
+  v.integer("correlation_id", row.correlation_id,
+            "Joins `api_call` of the same process. All nodes of a graph launch share one.");
   v.integer("graph_id", row.graph_id, "Executable graph; 0: not from a graph.");
   v.bits("graph_node_id", row.graph_node_id, "Node in the graph; 0: not from a graph.");
   v.interval(row.start_ns, row.end_ns, "The run on the device.");
@@ -193,8 +196,8 @@ void describe(V& v, R& row) {
 }
 
 template <>
-inline constexpr TableText table_text<OffCpu>{"off_cpu", "One interval in which a thread of the target was not on a CPU.",
-                                              TimeOf::host};
+inline constexpr TableText table_text<OffCpu>{
+    "off_cpu", "One interval in which a thread of the target was not on a CPU.", TimeOf::host};
 template <class V, Is<OffCpu> R>
 void describe(V& v, R& row) {
   v.reference("process_id", row.process, "process", "Whose thread it is.");
@@ -203,7 +206,8 @@ void describe(V& v, R& row) {
   v.integer("system_call", row.system_call, "Number of the system call that it was in; -1: none or unknown.");
   v.interval(row.start_ns, row.end_ns, "From leaving a CPU to running again.");
   v.within("blocked_ns", row.start_ns, row.end_ns, row.wake_ns,
-           "The first part of the duration: until it was woken. In the rest it waited for a CPU. 0 where it was preempted or throttled.");
+           "The first part of the duration: until it was woken. In the rest it waited for a CPU. 0 where it was "
+           "preempted or throttled.");
   v.integer("cpu", row.cpu, "The CPU that it left.");
   v.integer("taker_thread_id", row.taker_thread_id, "Who ran there next; 0: nobody.");
   v.reference("taker_name_id", row.taker_name, "string", "That thread's name (comm).");
@@ -211,7 +215,8 @@ void describe(V& v, R& row) {
 }
 
 template <>
-inline constexpr TableText table_text<CollectiveCall>{"collective_call", "One host call of a NCCL operation.", TimeOf::host};
+inline constexpr TableText table_text<CollectiveCall>{"collective_call", "One host call of a NCCL operation.",
+                                                      TimeOf::host};
 template <class V, Is<CollectiveCall> R>
 void describe(V& v, R& row) {
   v.reference("process_id", row.process, "process", "Who called.");
@@ -227,7 +232,8 @@ void describe(V& v, R& row) {
 }
 
 template <>
-inline constexpr TableText table_text<Communicator>{"communicator", "One NCCL communicator, as one rank sees it.", TimeOf::host};
+inline constexpr TableText table_text<Communicator>{"communicator", "One NCCL communicator, as one rank sees it.",
+                                                    TimeOf::host};
 template <class V, Is<Communicator> R>
 void describe(V& v, R& row) {
   v.reference("process_id", row.process, "process", "Whose it is.");
@@ -236,33 +242,40 @@ void describe(V& v, R& row) {
   v.integer("rank", row.rank, "This rank; -1: unknown.");
   v.integer("ranks", row.ranks, "How many ranks; 0: unknown.");
   v.integer("color", row.color, "Of the split.");
-  v.reference("unique_id_id", row.unique_id, "string", "ncclUniqueId in hexadecimal, the same for all ranks; the empty text: unknown.");
+  v.reference("unique_id_id", row.unique_id, "string",
+              "ncclUniqueId in hexadecimal, the same for all ranks; the empty text: unknown.");
   v.time("created_ns", row.created_ns, "When the call that made it began.");
 }
 
 template <>
 inline constexpr TableText table_text<Sample>{
-    "sample", "One reading of the hardware counters of one device over one interval. Sums over all units of the device.",
+    "sample",
+    "One reading of the hardware counters of one device over one interval. Sums over all units of the device.",
     TimeOf::counters};
 template <class V, Is<Sample> R>
 void describe(V& v, R& row) {
   v.reference("device_id", row.device, "device", "Which device.");
   v.interval(row.start_ns, row.end_ns, "The interval.");
   v.real("cycles_elapsed", row.cycles_elapsed, "SM clock cycles of the interval (gpc__cycles_elapsed.max).");
-  v.real("sm_active_cycles", row.sm_active_cycles, "Cycles with at least one resident warp, sum over SMs (sm__cycles_active.sum).");
+  v.real("sm_active_cycles", row.sm_active_cycles,
+         "Cycles with at least one resident warp, sum over SMs (sm__cycles_active.sum).");
   v.real("warp_cycles", row.warp_cycles, "Resident warps × cycles, sum over SMs (sm__warps_active.sum).");
   v.real("warps_max", row.warps_max, "The same of the fullest SM (sm__warps_active.max).");
   v.real("warps_min", row.warps_min, "The same of the emptiest SM (sm__warps_active.min).");
-  v.real("register_cycles", row.register_cycles, "Allocated registers × cycles (tpc__sm_rf_registers_allocated_shader_cs_realtime.sum).");
-  v.real("shared_byte_cycles", row.shared_byte_cycles, "Allocated shared memory × cycles (tpc__l1tex_mem_shared_data_compute_bytes_allocated_realtime.sum).");
+  v.real("register_cycles", row.register_cycles,
+         "Allocated registers × cycles (tpc__sm_rf_registers_allocated_shader_cs_realtime.sum).");
+  v.real("shared_byte_cycles", row.shared_byte_cycles,
+         "Allocated shared memory × cycles (tpc__l1tex_mem_shared_data_compute_bytes_allocated_realtime.sum).");
   v.real("warps_launched", row.warps_launched, "Warps that began (tpc__warps_launched_shader_cs.sum).");
   v.real("blocks_completed", row.blocks_completed, "Blocks that ended (gr__ctas_completed.sum).");
   v.real("dram_read_bytes", row.dram_read_bytes, "Read from device memory (dram__bytes_read.sum).");
   v.real("dram_write_bytes", row.dram_write_bytes, "Written to device memory (dram__bytes_write.sum).");
   v.real("instructions", row.instructions, "Warp instructions (sm__inst_executed_realtime.sum).");
-  v.real("tensor_cycles", row.tensor_cycles, "Cycles with the tensor pipe active (sm__pipe_tensor_cycles_active_realtime.sum).");
+  v.real("tensor_cycles", row.tensor_cycles,
+         "Cycles with the tensor pipe active (sm__pipe_tensor_cycles_active_realtime.sum).");
   v.real("l2_sectors", row.l2_sectors, "Sectors looked up in L2 (lts__t_sectors.sum).");
-  v.real("context_switch_cycles", row.context_switch_cycles, "Cycles spent switching between contexts (gpu__gr_cycles_active_cmd_ctxsw).");
+  v.real("context_switch_cycles", row.context_switch_cycles,
+         "Cycles spent switching between contexts (gpu__gr_cycles_active_cmd_ctxsw).");
 }
 
 template <>
@@ -282,7 +295,8 @@ void describe(V& v, R& row) {
 }
 
 template <>
-inline constexpr TableText table_text<Loss>{"loss", "Something that was not recorded. Counts of several rows add up.", TimeOf::host};
+inline constexpr TableText table_text<Loss>{"loss", "Something that was not recorded. Counts of several rows add up.",
+                                            TimeOf::host};
 template <class V, Is<Loss> R>
 void describe(V& v, R& row) {
   v.enumeration("source", row.source, "Where it was lost.");
@@ -296,7 +310,8 @@ void describe(V& v, R& row) {
 template <>
 inline constexpr TableText table_text<ClockMapping>{
     "clock_mapping",
-    "How to get from the raw times of a source to CLOCK_MONOTONIC: raw + offset_ns + drift_ns_per_s × (raw − from_ns) ÷ 1e9, "
+    "How to get from the raw times of a source to CLOCK_MONOTONIC: raw + offset_ns + drift_ns_per_s × (raw − from_ns) "
+    "÷ 1e9, "
     "with the row of the largest from_ns ≤ raw, or the first row for earlier times. A source without a row is on "
     "CLOCK_MONOTONIC already.",
     TimeOf::nothing};
@@ -334,7 +349,7 @@ constexpr void for_each_table(Action&& action) {
 // What the visitors of schema.cpp make of it.
 struct Column {
   std::string name;
-  std::string type;        // INTEGER, REAL, TEXT, BLOB
+  std::string type;  // INTEGER, REAL, TEXT, BLOB
   bool nullable = false;
   std::string references;  // table, or "" (for the reader of the documentation; not enforced by SQLite)
   std::string enumeration;  // name in table `enumerator`, or ""

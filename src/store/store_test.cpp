@@ -15,26 +15,62 @@ namespace {
 
 // Every member, so that one which the schema forgets is missed here; the number of names breaks the build when a struct
 // grows.
-auto members(const Process& row) { const auto& [a, b, c, d, e, f, g, h, i, j] = row; return std::tie(a, b, c, d, e, f, g, h, i, j); }
+auto members(const Process& row) {
+  const auto& [a, b, c, d, e, f, g, h, i, j] = row;
+  return std::tie(a, b, c, d, e, f, g, h, i, j);
+}
 auto members(const Device& row) {
   const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = row;
   return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p);
 }
-auto members(const KernelShape& row) { const auto& [a, b, c, d, e, f, g, h, i, j, k, l] = row; return std::tie(a, b, c, d, e, f, g, h, i, j, k, l); }
-auto members(const ApiCall& row) { const auto& [a, b, c, d, e, f, g, h, i, j] = row; return std::tie(a, b, c, d, e, f, g, h, i, j); }
-auto members(const Execution& row) { const auto& [a, b, c, d, e, f, g, h, i, j] = row; return std::tie(a, b, c, d, e, f, g, h, i, j); }
-auto members(const Transfer& row) { const auto& [a, b, c, d, e, f, g, h, i, j, k] = row; return std::tie(a, b, c, d, e, f, g, h, i, j, k); }
-auto members(const Range& row) { const auto& [a, b, c, d, e, f] = row; return std::tie(a, b, c, d, e, f); }
-auto members(const OffCpu& row) { const auto& [a, b, c, d, e, f, g, h, i, j, k] = row; return std::tie(a, b, c, d, e, f, g, h, i, j, k); }
-auto members(const CollectiveCall& row) { const auto& [a, b, c, d, e, f, g, h, i, j, k] = row; return std::tie(a, b, c, d, e, f, g, h, i, j, k); }
-auto members(const Communicator& row) { const auto& [a, b, c, d, e, f, g, h] = row; return std::tie(a, b, c, d, e, f, g, h); }
+auto members(const KernelShape& row) {
+  const auto& [a, b, c, d, e, f, g, h, i, j, k, l] = row;
+  return std::tie(a, b, c, d, e, f, g, h, i, j, k, l);
+}
+auto members(const ApiCall& row) {
+  const auto& [a, b, c, d, e, f, g, h, i, j] = row;
+  return std::tie(a, b, c, d, e, f, g, h, i, j);
+}
+auto members(const Execution& row) {
+  const auto& [a, b, c, d, e, f, g, h, i, j] = row;
+  return std::tie(a, b, c, d, e, f, g, h, i, j);
+}
+auto members(const Transfer& row) {
+  const auto& [a, b, c, d, e, f, g, h, i, j, k] = row;
+  return std::tie(a, b, c, d, e, f, g, h, i, j, k);
+}
+auto members(const Range& row) {
+  const auto& [a, b, c, d, e, f] = row;
+  return std::tie(a, b, c, d, e, f);
+}
+auto members(const OffCpu& row) {
+  const auto& [a, b, c, d, e, f, g, h, i, j, k] = row;
+  return std::tie(a, b, c, d, e, f, g, h, i, j, k);
+}
+auto members(const CollectiveCall& row) {
+  const auto& [a, b, c, d, e, f, g, h, i, j, k] = row;
+  return std::tie(a, b, c, d, e, f, g, h, i, j, k);
+}
+auto members(const Communicator& row) {
+  const auto& [a, b, c, d, e, f, g, h] = row;
+  return std::tie(a, b, c, d, e, f, g, h);
+}
 auto members(const Sample& row) {
   const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r] = row;
   return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r);
 }
-auto members(const DeviceReading& row) { const auto& [a, b, c, d, e, f, g, h, i, j] = row; return std::tie(a, b, c, d, e, f, g, h, i, j); }
-auto members(const Loss& row) { const auto& [a, b, c, d, e, f] = row; return std::tie(a, b, c, d, e, f); }
-auto members(const ClockMapping& row) { const auto& [a, b, c, d, e, f] = row; return std::tie(a, b, c, d, e, f); }
+auto members(const DeviceReading& row) {
+  const auto& [a, b, c, d, e, f, g, h, i, j] = row;
+  return std::tie(a, b, c, d, e, f, g, h, i, j);
+}
+auto members(const Loss& row) {
+  const auto& [a, b, c, d, e, f] = row;
+  return std::tie(a, b, c, d, e, f);
+}
+auto members(const ClockMapping& row) {
+  const auto& [a, b, c, d, e, f] = row;
+  return std::tie(a, b, c, d, e, f);
+}
 
 class RoundTrip : public testing::Test {
  protected:
@@ -71,39 +107,74 @@ TEST_F(RoundTrip, EveryMemberOfEveryKind) {
   EXPECT_EQ(sink.intern("alpha"), a);
   EXPECT_EQ(empty.value, 0u);
 
-  std::vector<Process> processes{{{0}, 4711, 1, 17, a, b, 100, 200, 256, 3}, {{1}, 4712, 4711, 0, b, a, 300, {}, {}, 0}};
-  std::vector<Device> devices{{{0}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 255}, a, 9, 0, 132, 64, 32, 65536, 233472, 232448,
-                               150'000'000'000, 4'800'000'000'000, 50'000'000, b, 700'000},
+  std::vector<Process> processes{{{0}, 4711, 1, 17, a, b, 100, 200, 256, 3},
+                                 {{1}, 4712, 4711, 0, b, a, 300, {}, {}, 0}};
+  std::vector<Device> devices{{{0},
+                               {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 255},
+                               a,
+                               9,
+                               0,
+                               132,
+                               64,
+                               32,
+                               65536,
+                               233472,
+                               232448,
+                               150'000'000'000,
+                               4'800'000'000'000,
+                               50'000'000,
+                               b,
+                               700'000},
                               {{1}, {}, b, 8, 6, 84, 48, 16, 65536, 102400, 101376, 24'000'000'000, 0, 0, a, {}}};
-  std::vector<KernelShape> shapes{{{0}, a, {1, 2, 3}, {256, 4, 1}, {2, 1, 1}, 32, 48, 49152, 102400, 8, 66, 0xfedcba9876543210u},
-                                  {{1}, zero, {0xffffffffu, 0, 0}, {}, {}, 255, 0, 0, 0, 0, 0, 0}};
-  for (const Process& row : processes) sink.on(row);
-  for (const Device& row : devices) sink.on(row);
-  for (const KernelShape& row : shapes) sink.on(row);
+  std::vector<KernelShape> shapes{
+      {{0}, a, {1, 2, 3}, {256, 4, 1}, {2, 1, 1}, 32, 48, 49152, 102400, 8, 66, 0xfedcba9876543210u},
+      {{1}, zero, {0xffffffffu, 0, 0}, {}, {}, 255, 0, 0, 0, 0, 0, 0}};
+  for (const Process& row : processes)
+    sink.on(row);
+  for (const Device& row : devices)
+    sink.on(row);
+  for (const KernelShape& row : shapes)
+    sink.on(row);
 
-  std::vector<ApiCall> calls{{{1}, 4713, ApiKind::launch_graph, Source::cupti, 0xffffffffu, 1000, 1700, -3, 0x8000000000000001u, true},
-                             {{0}, 4711, ApiKind::copy_async, Source::uprobe, 0, 1001, 1001, 700, 0, false}};
-  std::vector<Execution> executions{{{1}, {1}, {1}, 1, 7, 42, 0, 0, 5'000'000'000'000, 5'000'000'007'000},
-                                    {{0}, {0}, {0}, 2, 0xffffffffu, 43, 9, 0xfffffffffffffff0u, 5'000'000'000'001, 5'000'000'000'001}};
+  std::vector<ApiCall> calls{
+      {{1}, 4713, ApiKind::launch_graph, Source::cupti, 0xffffffffu, 1000, 1700, -3, 0x8000000000000001u, true},
+      {{0}, 4711, ApiKind::copy_async, Source::uprobe, 0, 1001, 1001, 700, 0, false}};
+  std::vector<Execution> executions{
+      {{1}, {1}, {1}, 1, 7, 42, 0, 0, 5'000'000'000'000, 5'000'000'007'000},
+      {{0}, {0}, {0}, 2, 0xffffffffu, 43, 9, 0xfffffffffffffff0u, 5'000'000'000'001, 5'000'000'000'001}};
   std::vector<Transfer> transfers{{{1}, {0}, TransferKind::memset, 1, 2, 3, 4, 5, 1ull << 40, 10, 20}};
   std::vector<Range> ranges{{{0}, 4711, a, b, 1, 1'000'000'000'000}};
   std::vector<OffCpu> off{{{1}, 4713, OffCpuReason::throttled, -1, 50, 50, 90, 7, 0, empty, 0},
                           {{0}, 4711, OffCpuReason::futex, 202, 60, 80, 81, 3, 99, a, 98}};
-  std::vector<CollectiveCall> collectives{{{1}, 4713, CollectiveKind::reduce_scatter, 0xffff888000000000u, 3, 1u << 20, 7, 2, -5, 70, 75}};
+  std::vector<CollectiveCall> collectives{
+      {{1}, 4713, CollectiveKind::reduce_scatter, 0xffff888000000000u, 3, 1u << 20, 7, 2, -5, 70, 75}};
   std::vector<Communicator> communicators{{{1}, 0xffff888000000000u, 1, 3, 8, -2, a, 65}};
-  std::vector<Sample> samples{{{1}, 100, 200, 1.5, 2, 3.25, 4, 5, 6, 7, 8, 9, 1e12, 11, 12, 13, 14, 15}, {{0}, 200, 300, {}, {}, {}, {}, {}, {}, {}, {}, {}, 0.0, {}, {}, {}, {}, {}}};
-  std::vector<DeviceReading> readings{{{0}, 5, 650'000, 1980, 3201, 71, 0x40, 12.5, 80.25, 99}, {{1}, 6, {}, {}, {}, {}, {}, {}, {}, {}}};
-  std::vector<Loss> losses{{Source::cupti, LossKind::cupti_dropped, ProcessId{1}, 12, 3, 4}, {Source::nvml, LossKind::unjoined, {}, 1, {}, {}}};
-  for (const ApiCall& row : calls) sink.on(row);
-  for (const Execution& row : executions) sink.on(row);
-  for (const Transfer& row : transfers) sink.on(row);
-  for (const Range& row : ranges) sink.on(row);
-  for (const OffCpu& row : off) sink.on(row);
-  for (const CollectiveCall& row : collectives) sink.on(row);
-  for (const Communicator& row : communicators) sink.on(row);
-  for (const Sample& row : samples) sink.on(row);
-  for (const DeviceReading& row : readings) sink.on(row);
-  for (const Loss& row : losses) sink.on(row);
+  std::vector<Sample> samples{{{1}, 100, 200, 1.5, 2, 3.25, 4, 5, 6, 7, 8, 9, 1e12, 11, 12, 13, 14, 15},
+                              {{0}, 200, 300, {}, {}, {}, {}, {}, {}, {}, {}, {}, 0.0, {}, {}, {}, {}, {}}};
+  std::vector<DeviceReading> readings{{{0}, 5, 650'000, 1980, 3201, 71, 0x40, 12.5, 80.25, 99},
+                                      {{1}, 6, {}, {}, {}, {}, {}, {}, {}, {}}};
+  std::vector<Loss> losses{{Source::cupti, LossKind::cupti_dropped, ProcessId{1}, 12, 3, 4},
+                           {Source::nvml, LossKind::unjoined, {}, 1, {}, {}}};
+  for (const ApiCall& row : calls)
+    sink.on(row);
+  for (const Execution& row : executions)
+    sink.on(row);
+  for (const Transfer& row : transfers)
+    sink.on(row);
+  for (const Range& row : ranges)
+    sink.on(row);
+  for (const OffCpu& row : off)
+    sink.on(row);
+  for (const CollectiveCall& row : collectives)
+    sink.on(row);
+  for (const Communicator& row : communicators)
+    sink.on(row);
+  for (const Sample& row : samples)
+    sink.on(row);
+  for (const DeviceReading& row : readings)
+    sink.on(row);
+  for (const Loss& row : losses)
+    sink.on(row);
   sink.on(Meta{"tier", "host"});
   sink.on(Meta{"tier", "full"});
 
@@ -138,8 +209,10 @@ TEST_F(RoundTrip, MappingsAreAppliedAndKept) {
   sink_->on(second);
   sink_->on(KernelShape{});
   // Activity: +100 from raw 0; from raw 10^9 on +200 and 2000 ns per second more.
-  const std::vector<ClockMapping> mappings{{ClockSource::activity, {}, 0, 100, 0, 5}, {ClockSource::activity, {}, 1'000'000'000, 200, 2000, 5},
-                                           {ClockSource::counters, DeviceId{1}, 0, -50, 0, {}}, {ClockSource::counters, {}, 0, 1'000'000, 0, 7}};
+  const std::vector<ClockMapping> mappings{{ClockSource::activity, {}, 0, 100, 0, 5},
+                                           {ClockSource::activity, {}, 1'000'000'000, 200, 2000, 5},
+                                           {ClockSource::counters, DeviceId{1}, 0, -50, 0, {}},
+                                           {ClockSource::counters, {}, 0, 1'000'000, 0, 7}};
   for (const ClockMapping& mapping : mappings) {
     sink_->on(mapping);
   }
@@ -149,9 +222,10 @@ TEST_F(RoundTrip, MappingsAreAppliedAndKept) {
     execution.end_ns = to;
     sink_->on(execution);
   };
-  execute(2'000'000'000, 2'500'000'000);  // one second into the second piece: +200 + 2000; its end half a second later: + 1000
-  execute(-40, 7);                        // before the first piece: that piece
-  execute(999'999'999, 1'500'000'000);    // begins in the first piece: both ends by it
+  execute(2'000'000'000,
+          2'500'000'000);  // one second into the second piece: +200 + 2000; its end half a second later: + 1000
+  execute(-40, 7);  // before the first piece: that piece
+  execute(999'999'999, 1'500'000'000);  // begins in the first piece: both ends by it
   Sample sample;
   sample.start_ns = 1000;
   sample.end_ns = 2000;
@@ -177,7 +251,7 @@ TEST_F(RoundTrip, MappingsAreAppliedAndKept) {
   EXPECT_EQ(capture.samples[0].start_ns, 950);
   EXPECT_EQ(capture.samples[1].end_ns, 1'002'000);
   ASSERT_EQ(capture.api_calls.size(), 2u);
-  EXPECT_EQ(capture.api_calls[0].start_ns, 5);    // uprobes are on the host clock
+  EXPECT_EQ(capture.api_calls[0].start_ns, 5);  // uprobes are on the host clock
   EXPECT_EQ(capture.api_calls[1].start_ns, 105);
   expect_same(capture.clock_mappings, mappings);
 }
@@ -236,7 +310,8 @@ TEST_F(RoundTrip, BadRowsAreDroppedAndCounted) {
     EXPECT_EQ(loss.source, Source::store);
     counts[loss.kind] += loss.count;
   }
-  EXPECT_EQ(counts, (std::map<LossKind, uint64_t>{{LossKind::bad_time, 3}, {LossKind::unjoined, 1}, {LossKind::unknown_record, 3}}));
+  EXPECT_EQ(counts, (std::map<LossKind, uint64_t>{
+                        {LossKind::bad_time, 3}, {LossKind::unjoined, 1}, {LossKind::unknown_record, 3}}));
 }
 
 TEST_F(RoundTrip, DefinitionsMayComeOutOfOrderAndTwice) {

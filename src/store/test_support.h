@@ -44,6 +44,8 @@ inline std::string read_bytes(const std::string& path) {
   return text.str();
 }
 
-inline void write_bytes(const std::string& path, const std::string& bytes) { std::ofstream{path, std::ios::binary | std::ios::trunc} << bytes; }
+inline void write_bytes(const std::string& path, const std::string& bytes) {
+  std::ofstream{path, std::ios::binary | std::ios::trunc} << bytes;
+}
 
 }  // namespace kvet::store

@@ -26,14 +26,16 @@ constexpr std::array<View, 7> views{{
 
 // The clock of a table's times, as an SQL expression over its row t.
 std::string source_of(TimeOf time) {
-  const std::string device = fmt::format("CASE WHEN EXISTS (SELECT 1 FROM clock_mapping WHERE source = {0}) THEN {0} ELSE {1} END",
-                                         static_cast<int>(ClockSource::imported), static_cast<int>(ClockSource::activity));
+  const std::string device =
+      fmt::format("CASE WHEN EXISTS (SELECT 1 FROM clock_mapping WHERE source = {0}) THEN {0} ELSE {1} END",
+                  static_cast<int>(ClockSource::imported), static_cast<int>(ClockSource::activity));
   switch (time) {
     case TimeOf::device: return device;
     case TimeOf::counters: return fmt::format("{}", static_cast<int>(ClockSource::counters));
     case TimeOf::call:
-      return fmt::format("CASE t.source WHEN {} THEN {} WHEN {} THEN {} ELSE {} END", static_cast<int>(Source::uprobe), static_cast<int>(ClockSource::host),
-                         static_cast<int>(Source::imported), static_cast<int>(ClockSource::imported), device);
+      return fmt::format("CASE t.source WHEN {} THEN {} WHEN {} THEN {} ELSE {} END", static_cast<int>(Source::uprobe),
+                         static_cast<int>(ClockSource::host), static_cast<int>(Source::imported),
+                         static_cast<int>(ClockSource::imported), device);
     case TimeOf::host:
     case TimeOf::nothing: break;
   }
@@ -41,7 +43,8 @@ std::string source_of(TimeOf time) {
 }
 
 std::string mapped(std::string_view raw) {
-  return fmt::format("{0} + coalesce(c.offset_ns + CAST(round(c.drift_ns_per_s * ({0} - c.zero_ns) / 1e9) AS INTEGER), 0)", raw);
+  return fmt::format(
+      "{0} + coalesce(c.offset_ns + CAST(round(c.drift_ns_per_s * ({0} - c.zero_ns) / 1e9) AS INTEGER), 0)", raw);
 }
 
 std::string view(const Table& table, std::string_view name) {
@@ -53,20 +56,25 @@ std::string view(const Table& table, std::string_view name) {
       columns += fmt::format(",\n  {} AS end_ns,\n  t.duration_ns", mapped("(t.start_ns + t.duration_ns)"));
     } else if (column.references == "string") {
       // name_id → name
-      columns += fmt::format(",\n  (SELECT value FROM string WHERE id = t.{}) AS {}", column.name, column.name.substr(0, column.name.size() - 3));
+      columns += fmt::format(",\n  (SELECT value FROM string WHERE id = t.{}) AS {}", column.name,
+                             column.name.substr(0, column.name.size() - 3));
     } else if (!column.enumeration.empty()) {
-      columns += fmt::format(",\n  (SELECT name FROM enumerator WHERE enumeration = '{}' AND value = t.{}) AS {}", column.enumeration, column.name, column.name);
+      columns += fmt::format(",\n  (SELECT name FROM enumerator WHERE enumeration = '{}' AND value = t.{}) AS {}",
+                             column.enumeration, column.name, column.name);
     } else {
       columns += fmt::format(",\n  t.{}", column.name);
     }
     if (column.references == "kernel_shape") {
-      columns += ",\n  (SELECT value FROM string WHERE id = s.name_id) AS name,\n  s.grid_x * s.grid_y * s.grid_z AS blocks";
+      columns +=
+          ",\n  (SELECT value FROM string WHERE id = s.name_id) AS name,\n  s.grid_x * s.grid_y * s.grid_z AS blocks";
       joins += "\n  JOIN kernel_shape s ON s.id = t.shape_id";
     }
   }
   const std::string device = table.text.time == TimeOf::counters ? "c.device_id IS t.device_id" : "c.device_id IS NULL";
-  return fmt::format("CREATE TEMP VIEW {} AS SELECT\n  {}\nFROM {} t{}\n  LEFT JOIN clock_piece c ON c.source = {}\n    AND {} AND t.start_ns >= c.begin_ns AND t.start_ns < c.end_ns;\n",
-                     name, columns, table.text.name, joins, source_of(table.text.time), device);
+  return fmt::format(
+      "CREATE TEMP VIEW {} AS SELECT\n  {}\nFROM {} t{}\n  LEFT JOIN clock_piece c ON c.source = {}\n    AND {} AND "
+      "t.start_ns >= c.begin_ns AND t.start_ns < c.end_ns;\n",
+      name, columns, table.text.name, joins, source_of(table.text.time), device);
 }
 
 }  // namespace

@@ -50,7 +50,9 @@ class Binder {
   void real(std::string_view, const std::optional<double>& value, std::string_view) {
     value ? static_cast<void>(sqlite3_bind_double(statement_, ++index_, *value)) : put_null();
   }
-  void signed_real(std::string_view, double value, std::string_view) { sqlite3_bind_double(statement_, ++index_, value); }
+  void signed_real(std::string_view, double value, std::string_view) {
+    sqlite3_bind_double(statement_, ++index_, value);
+  }
   void boolean(std::string_view, bool value, std::string_view) { put(value ? 1 : 0); }
   void text(std::string_view, const std::string& value, std::string_view) {
     sqlite3_bind_text(statement_, ++index_, value.data(), static_cast<int>(value.size()), SQLITE_STATIC);
@@ -63,7 +65,9 @@ class Binder {
     sqlite3_bind_blob(statement_, ++index_, value.data(), static_cast<int>(value.size()), SQLITE_STATIC);
   }
   void time(std::string_view, int64_t value, std::string_view) { put(value); }
-  void time(std::string_view, const std::optional<int64_t>& value, std::string_view) { value ? put(*value) : put_null(); }
+  void time(std::string_view, const std::optional<int64_t>& value, std::string_view) {
+    value ? put(*value) : put_null();
+  }
   void interval(int64_t start, int64_t end, std::string_view) {
     put(start);
     put(end - start);
@@ -163,12 +167,15 @@ class Writer final : public CaptureWriter {
   bool finished_ = false;
 };
 
-Result<void> Writer::run(const std::string& sql) { return execute(database_.get(), sql, path_, ErrorKind::unavailable); }
+Result<void> Writer::run(const std::string& sql) {
+  return execute(database_.get(), sql, path_, ErrorKind::unavailable);
+}
 
 Result<void> Writer::begin() {
   // The header and the tables go into the main file before WAL mode begins, so that even a recorder killed in its first
   // second leaves a file that says what it is.
-  std::string sql = fmt::format("PRAGMA application_id={}; PRAGMA user_version={}; BEGIN;", application_id, format_version);
+  std::string sql =
+      fmt::format("PRAGMA application_id={}; PRAGMA user_version={}; BEGIN;", application_id, format_version);
   std::vector<Table> all = tables();
   for (const Table& table : all) {
     sql += create_statement(table) + ";";
@@ -179,7 +186,9 @@ Result<void> Writer::begin() {
   }
   // synchronous=NORMAL: the disk is waited for at checkpoints only, every 16,384 pages (64 MiB, 1.5 M executions); a crash of
   // the machine may cost the seconds since, never the file.
-  sql += "COMMIT; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=16384; PRAGMA cache_size=-16384;";
+  sql +=
+      "COMMIT; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=16384; PRAGMA "
+      "cache_size=-16384;";
   if (auto done = run(sql); !done) {
     return done;
   }
@@ -188,8 +197,9 @@ Result<void> Writer::begin() {
     for (size_t column = 0; column < all[table].columns.size(); ++column) {
       marks += column == 0 ? "?" : ",?";
     }
-    auto statement = prepare(database_.get(), fmt::format("INSERT OR REPLACE INTO {} VALUES({})", all[table].text.name, marks), path_,
-                             ErrorKind::internal);
+    auto statement =
+        prepare(database_.get(), fmt::format("INSERT OR REPLACE INTO {} VALUES({})", all[table].text.name, marks),
+                path_, ErrorKind::internal);
     if (!statement) {
       return std::unexpected(statement.error());
     }

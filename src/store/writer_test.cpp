@@ -56,7 +56,9 @@ Child in_child(Work work) {
   child.pid = ::fork();
   if (child.pid == 0) {
     ::close(ends[0]);
-    work([&](int64_t number) { return ::write(ends[1], &number, sizeof number) == static_cast<ssize_t>(sizeof number); });
+    work([&](int64_t number) {
+      return ::write(ends[1], &number, sizeof number) == static_cast<ssize_t>(sizeof number);
+    });
     ::_exit(0);
   }
   ::close(ends[1]);
@@ -197,7 +199,8 @@ TEST(Writer, FullDiskIsAnErrorAndNothingElse) {
     int64_t committed = -1;
     fill_up(path, [&](int64_t number) { committed = number; });
     auto capture = read_capture(path);
-    if (!capture || capture->complete || committed <= 0 || static_cast<int64_t>(capture->executions.size()) != committed) {
+    if (!capture || capture->complete || committed <= 0 ||
+        static_cast<int64_t>(capture->executions.size()) != committed) {
       ::_exit(6);
     }
     report(committed);

@@ -266,6 +266,19 @@ TEST(Dispatch, OverlappingGapsOfOneStreamOrDeviceCountOnce) {
   EXPECT_EQ(findings.at("dispatch.eager.lead.p50").evidence, Evidence::attributed);
 }
 
+TEST(Dispatch, ReadyIsTheLatestEndNotTheLastOne) {
+  Planted planted;
+  // Two branches of a graph carry one stream: the short one begins later and ends earlier.
+  planted.call(ApiKind::launch_graph, 1, 0, 10);
+  planted.run(1, 1, 100, 5000).graph_node_id = 1;
+  planted.run(1, 1, 200, 900).graph_node_id = 2;
+  planted.call(ApiKind::launch_kernel, 2, 20, 30);
+  planted.run(0, 2, 5200, 6000);
+  auto findings = planted.ask();
+  EXPECT_VALUE("dispatch.eager.lead.max", 4970);
+  EXPECT_VALUE("dispatch.eager.start_delay.max", 200);
+}
+
 TEST(Dispatch, ThreadsAreKeptApart) {
   Planted planted = one_thread();
   planted.call(ApiKind::launch_kernel, 60, 20000, 20700, 5000);
@@ -325,8 +338,11 @@ TEST(Dispatch, TheHostTierKnowsLaunchesAndScheduler) {
     call.source = Source::uprobe;
     call.correlation_id = 0;
   }
+  planted.call(ApiKind::launch_kernel, 0, 9995, 9999).captured = true;
+  planted.capture.api_calls.back().source = Source::uprobe;
   auto findings = planted.ask();
   EXPECT_VALUE("dispatch.eager.launches", 3);
+  EXPECT_VALUE("dispatch.captured.launches", 1);
   EXPECT_VALUE("dispatch.eager.launch_cost.off_cpu.max", 300);
   EXPECT_VALUE("dispatch.off_cpu.total", 2400);
   for (const char* id : {"dispatch.eager.lead", "dispatch.eager.start_delay", "dispatch.starvation.stream.total",

@@ -233,6 +233,31 @@ TEST(Nccl, OnlyTheRootIsWaitedForInABroadcast) {
   EXPECT_FALSE(findings.contains("nccl.straggler.share @ rank 2")) << "a straggler is somebody all others wait for";
 }
 
+TEST(Nccl, ARankThatIsDoneBeforeAnotherBeginsWaitsUntilItsEndAtMost) {
+  Planted planted(2);
+  for (int64_t time : {0, 100'000, 200'000}) {
+    planted.collective(0, CollectiveKind::broadcast, time, time + 1'000, time + 3'000);  // the root is not known
+    planted.collective(1, CollectiveKind::broadcast, time, time + 5'000, time + 9'000);
+  }
+  auto findings = planted.ask();
+  EXPECT_VALUE("nccl.arrival_wait.p50 @ rank 0", 2'000);
+  EXPECT_VALUE("nccl.transfer.p50 @ rank 0", 0);
+}
+
+TEST(Nccl, CallsThatNcclMakesInsideACallAreNoCollectives) {
+  Planted planted = two_ranks();
+  for (uint32_t rank = 0; rank < 2; ++rank) {
+    const int64_t inside = rank == 0 ? 1 : 14'001;  // the first call of the rank begins 1 ns before
+    planted.call(rank, CollectiveKind::group_start, inside, inside + 1);
+    planted.call(rank, CollectiveKind::all_gather, inside + 2, inside + 3);
+    planted.call(rank, CollectiveKind::group_end, inside + 4, inside + 45);
+  }
+  auto findings = planted.ask();
+  EXPECT_VALUE("nccl.collectives", 10);
+  EXPECT_VALUE("nccl.straggler.share @ rank 1", 80);
+  EXPECT_EQ(findings.at("nccl.call.p50 @ rank 0").observations, 5u);
+}
+
 TEST(Nccl, AGroupIsOneCollective) {
   Planted planted(2);
   for (uint32_t rank = 0; rank < 2; ++rank) {
@@ -393,6 +418,41 @@ TEST(Nccl, CommunicatorsOfASplitAreToldApartByParentAndColor) {
   EXPECT_VALUE("nccl.arrival_wait.max @ rank 0", 2'000);  // waits for rank 2
   EXPECT_VALUE("nccl.arrival_wait.max @ rank 1", 2'000);  // waits for rank 3
   EXPECT_VALUE("nccl.arrival_wait.max @ rank 3", 0);
+}
+
+// Two splits of one parent with the same color are two communicators, each with its own numbering.
+TEST(Nccl, SplitsOfOneParentAreNumbered) {
+  Planted planted(2);
+  for (uint32_t rank = 0; rank < 2; ++rank) {
+    for (uint64_t number = 0; number < 2; ++number) {
+      Communicator split;
+      split.process = ProcessId{rank};
+      split.communicator = 0xB0 + 16 * number + rank;
+      split.parent = 0xA0 + rank;
+      split.created_ns = -500 + static_cast<int64_t>(number);
+      planted.capture.communicators.push_back(split);
+    }
+    for (int64_t index = 0; index < 40; ++index) {
+      // The ranks use the two in opposite order, both within 100 µs: matched by time alone they would be mixed up.
+      for (uint64_t number : {uint64_t{rank}, uint64_t{1 - rank}}) {
+        const int64_t time = index * 100'000 + static_cast<int64_t>(number) * 10'000;
+        planted.collective(rank, CollectiveKind::all_reduce, time, time + 1'000 + 500 * rank, time + 5'000);
+        planted.capture.collective_calls.back().communicator = 0xB0 + 16 * number + rank;
+      }
+    }
+  }
+  planted.sort();
+  const Collectives all = find_collectives(planted.capture);
+  ASSERT_EQ(all.sequences.size(), 2u);
+  for (const Sequence& sequence : all.sequences) {
+    EXPECT_EQ(sequence.by, Sequence::By::communicator);
+    EXPECT_EQ(sequence.ranks_expected, 2u);
+    ASSERT_EQ(sequence.ranks.size(), 2u);
+    EXPECT_EQ(sequence.ranks[0].size(), 40u);
+  }
+  auto findings = planted.ask();
+  EXPECT_VALUE("nccl.arrival_wait.max @ rank 0", 500);
+  EXPECT_EQ(findings.at("nccl.arrival_wait.max @ rank 0").observations, 80u);
 }
 
 TEST(NcclNames, KernelsAndSizes) {

@@ -30,11 +30,15 @@ class Screen {
     for (size_t i = 0; i < std::min(lines, pieces.size()); ++i) {
       std::string piece = pieces[i];
       if (i + 1 == lines && pieces.size() > lines) {
-        piece = safe_text(piece + " …" + std::string(page_.width(), ' '), page_.width() - label_columns);
-        piece.erase(piece.find_last_not_of(' ') + 1);
+        piece = safe_text(piece, page_.width() - label_columns - 3) + " …";
       }
       line(pad_right(i == 0 ? label : "", label_columns) + piece, style);
     }
+  }
+  // A command to copy is never broken or cut before its end is off the screen.
+  void command(std::string_view label, std::string_view text) {
+    const std::string safe = safe_text(text, 1000);
+    line(display_width(safe) + label_columns <= width() ? pad_right(label, label_columns) + safe : "  " + safe);
   }
   [[nodiscard]] size_t width() const { return page_.width(); }
   [[nodiscard]] const std::string& text() const { return page_.text(); }
@@ -218,7 +222,7 @@ std::string question_text(const verdict::QuestionLine& line, const std::vector<s
   if (chosen.empty()) {
     auto reason = std::find_if(line.candidate.begin(), line.candidate.end(),
                                [](const Finding& finding) { return !finding.reason.empty(); });
-    return "unavailable: " + (reason == line.candidate.end() ? std::string("not asked") : reason->reason);
+    return "unavailable: " + (reason == line.candidate.end() ? std::string("no block to ask about") : reason->reason);
   }
   std::string text;
   for (const Finding* finding : chosen) {
@@ -264,6 +268,22 @@ std::string why(const Verdict& verdict) {
   return text;
 }
 
+std::string cost(const Verdict& verdict) {
+  std::string text;
+  for (const Finding& finding : verdict.cost) {
+    text += (text.empty() ? "recording slowed the " : ", the ") + finding.subject;
+    if (!finding.value) {
+      text += ": unavailable, " + finding.reason;
+      break;  // one reason for both arms
+    }
+    text += fmt::format(" by {:.1f}%", *finding.value);
+    if (finding.interval) {
+      text += fmt::format(" ({:.1f} to {:.1f})", finding.interval->low, finding.interval->high);
+    }
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string render_verdict(const Verdict& verdict, const RenderOptions& options) {
@@ -282,13 +302,9 @@ std::string render_verdict(const Verdict& verdict, const RenderOptions& options)
     advice += (advice.empty() ? "" : "; ") + line;
   }
   screen.entry("Try", advice.empty() ? "nothing: the claim stands" : advice, 2);
-  std::string cost;
-  for (const Finding& finding : verdict.cost) {
-    cost += (cost.empty() ? "" : "; ") + finding.sentence;
-  }
-  screen.entry("Cost", cost, 1);
+  screen.entry("Cost", cost(verdict), 1);
   for (size_t i = 0; i < std::min<size_t>(2, verdict.look_further.size()); ++i) {
-    screen.entry(i == 0 ? "Look" : "", verdict.look_further[i], 1);
+    screen.command(i == 0 ? "Look" : "", verdict.look_further[i]);
   }
   return screen.text();
 }

@@ -23,6 +23,9 @@ constexpr int64_t second = 1'000'000'000;
 // How long a server may take after ^C, and the recorder to finish its file (indices over some 10 million rows).
 constexpr int64_t server_patience_ns = 15 * second, recorder_patience_ns = 180 * second;
 constexpr int64_t ready_interval_ns = 50'000'000;
+// CUPTI hands over its records every 0.1 s (KVET_FLUSH_MS). A server that dies of SIGINT takes the rest with it, so it is
+// left idle for a moment first: what ran under load has arrived by then.
+constexpr int64_t settle_ns = second;
 
 const ArmPlan& arm_of(const Plan& plan, Arm arm) { return arm == Arm::baseline ? plan.baseline : plan.candidate; }
 
@@ -342,6 +345,9 @@ Result<BlockResult> run_block(const Plan& plan, const Block& block, const RunSet
   if (server) {
     Result<void> ended;
     if (is_recorded) {
+      if (measured) {
+        pause_ns(settle_ns);
+      }
       ended = stop_recorded(*child, block_name);
     } else {
       child->stop(server_patience_ns);

@@ -221,7 +221,7 @@ std::vector<verdict::Input> Experiment::inputs(bool with_aa) const {
   std::vector<verdict::Input> list;
   for (const BlockResult& block : journal_.blocks) {
     if (!block.capture.empty() && (with_aa || block.block.kind == BlockKind::ab)) {
-      list.push_back({run_.folder + "/" + block.capture, block.block.arm});
+      list.push_back({settings_.folder + "/" + block.capture, block.block.arm});
     }
   }
   return list;

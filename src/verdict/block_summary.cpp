@@ -132,6 +132,24 @@ std::optional<double> clock_of(const Capture& capture, const Window& window, con
   return count > 0 ? std::optional(sum / count * 1e6) : std::nullopt;
 }
 
+std::optional<double> blocks_ratio_of(const Capture& capture) {
+  bool aligned = false;
+  for (const ClockMapping& mapping : capture.clock_mappings) {
+    aligned = aligned || (mapping.source == ClockSource::counters && mapping.residual_ns);
+  }
+  bool lost = std::any_of(capture.losses.begin(), capture.losses.end(),
+                          [](const Loss& loss) { return loss.source == Source::counters && loss.count > 0; });
+  if (!aligned || lost) {
+    return std::nullopt;
+  }
+  for (const Finding& finding : questions::quality(capture)) {
+    if (finding.id == "quality.blocks") {
+      return finding.value;
+    }
+  }
+  return std::nullopt;
+}
+
 struct ShapeTimes {
   double all_ns = 0, solo_ns = 0;
   uint64_t all = 0, solo = 0;
@@ -265,6 +283,7 @@ BlockSummary summarise(const Capture& capture, Arm arm, const KernelSetDefinitio
   summary.sm_clock_hz = clock_of(capture, window, devices);
   summary.counts = check_counts(capture, window);
   summary.losses = losses_in(capture, window);
+  summary.blocks_ratio = blocks_ratio_of(capture);
   for (const ClockMapping& mapping : capture.clock_mappings) {
     bool of_executions = mapping.source == ClockSource::activity || mapping.source == ClockSource::imported;
     if (of_executions && mapping.residual_ns) {

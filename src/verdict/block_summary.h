@@ -74,6 +74,9 @@ struct BlockSummary {
   CountsCheck counts;
   std::vector<LossLine> losses;  // of records that the verdict rests on
   std::optional<int64_t> clock_residual_ns;
+  // Blocks that the counters saw complete ÷ blocks of the recorded executions (quality.blocks). Empty where the counters
+  // were not read, lost samples, or sit on a clock that could not be aligned.
+  std::optional<double> blocks_ratio;
 };
 
 BlockSummary summarise(const Capture& capture, Arm arm, const KernelSetDefinition& set, const StepDefinition& steps);

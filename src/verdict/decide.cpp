@@ -104,7 +104,7 @@ void add_caps(Verdict& verdict, const Basis& basis, const Grouping& grouping) {
   }
 }
 
-void add_cautions(Verdict& verdict, const std::vector<BlockSummary>& blocks, const Basis& basis) {
+void add_cautions(Verdict& verdict, const std::vector<BlockSummary>& blocks, const Basis& basis, const DecisionInput& input) {
   auto shared = [](const BlockSummary& block) { return std::optional<double>(block.shared_executions_per_step); };
   auto baseline = basis.mean_of(Arm::baseline, shared), candidate = basis.mean_of(Arm::candidate, shared);
   // Different work shows in the kernels that both arms run.
@@ -121,6 +121,14 @@ void add_cautions(Verdict& verdict, const std::vector<BlockSummary>& blocks, con
                                 fmt::format("{:.0f}% of the set's time lies outside the steps; level 3 counts it",
                                             100 * *outside),
                                 "choose another step: step = 'REGEX'"});
+  }
+  for (const OwnOverhead& overhead : input.overhead) {
+    if (overhead.slow_down - 1 > input.overhead_budget || (overhead.interval && overhead.interval->high - 1 > input.overhead_budget)) {
+      verdict.cautions.push_back({"overhead_unclear",
+                                  fmt::format("whether recording stays within {:.0f}% is not resolved", 100 * input.overhead_budget),
+                                  "lengthen the load: its figure varies more than the budget"});
+      break;
+    }
   }
   for (const BlockSummary& block : blocks) {
     for (const std::string& note : block.counts.notes) {
@@ -183,6 +191,9 @@ std::string headline(const Verdict& verdict) {
     }
   } else {
     text += ": no figure at level 3";
+  }
+  if (!verdict.spans.empty() && verdict.spans.size() <= 2) {
+    text += fmt::format(", between {} and {}", name(verdict.spans.front()), name(verdict.spans.back()));
   }
   text += verdict.claim ? fmt::format(", claimed was {:.3g}", *verdict.claim) : ", no claim was given";
   if (verdict.check == "unchecked") {
@@ -267,7 +278,7 @@ Result<Verdict> decide(const std::vector<BlockSummary>& blocks, const KernelSetD
   check_stability(verdict, blocks, grouping);
   check_correctness(verdict, blocks, set, input);
   add_caps(verdict, basis, grouping);
-  add_cautions(verdict, blocks, basis);
+  add_cautions(verdict, blocks, basis, input);
   if (*swapped) {
     verdict.cautions.push_back({"swapped", "the captures were recorded with the arms the other way round", ""});
   }

@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <set>
 
 #include "verdict/basis.h"
@@ -115,6 +117,37 @@ void add_clock_residual(Collector& collector, const RefusalInput& input) {
   }
 }
 
+// questions.md: within 1%.
+constexpr double blocks_tolerance = 0.01;
+
+// The records come from the arm's own process, the counters from outside of it.
+void add_blocks(Collector& collector, const std::vector<const BlockSummary*>& blocks) {
+  std::array<double, 2> sum{}, count{};
+  const BlockSummary* missing = nullptr;
+  for (const BlockSummary* block : blocks) {
+    if (block->blocks_ratio) {
+      sum[static_cast<size_t>(block->arm)] += *block->blocks_ratio;
+      ++count[static_cast<size_t>(block->arm)];
+      missing = *block->blocks_ratio < 1 - blocks_tolerance ? block : missing;
+    }
+  }
+  if (missing != nullptr) {
+    collector.causes.push_back({"blocks_disagree",
+                                fmt::format("{}: the counters saw {:.1f}% of the blocks that the recorded executions have",
+                                            missing->path, 100 * *missing->blocks_ratio),
+                                "see quality.blocks in `kvet report`: records of work that never ran, or another process on the GPU"});
+    return;
+  }
+  // More than recorded in both arms alike is work that neither arm's records explain (the driver's own kernels, another
+  // process); more in one arm alone is work that this arm hides.
+  if (count[0] > 0 && count[1] > 0 && std::abs(sum[0] / count[0] - sum[1] / count[1]) > blocks_tolerance) {
+    collector.causes.push_back({"blocks_disagree",
+                                fmt::format("the counters saw {:.1f}% of the baseline's recorded blocks and {:.1f}% of the candidate's",
+                                            100 * sum[0] / count[0], 100 * sum[1] / count[1]),
+                                "see quality.blocks in `kvet report`: one arm does work that its records do not show"});
+  }
+}
+
 }  // namespace
 
 std::vector<Cause> refusals(const RefusalInput& input) {
@@ -138,6 +171,7 @@ std::vector<Cause> refusals(const RefusalInput& input) {
                 "record again; if it stays, `kvet report` shows the counts of each source in its quality section");
   add_differences(collector, input.blocks);
   add_clock_residual(collector, input);
+  add_blocks(collector, input.blocks);
   for (const OwnOverhead& overhead : input.overhead) {
     // Beyond the budget by more than the noise of the blocks: one slow block is no proof of a costly recorder.
     double surely = overhead.interval ? overhead.interval->low : overhead.slow_down;

@@ -163,11 +163,16 @@ def compare_launches(differences):
 
 
 def compare_off_cpu(differences):
-    asleep = """(SELECT coalesce(sum(min(o.end, t."end") - max(o.start, t.start)), 0) FROM seen_off_cpu o
+    off = """(SELECT coalesce(sum(min(o.end, t."end") - max(o.start, t.start)), 0) FROM seen_off_cpu o
       WHERE o.pid = t.pid AND o.thread = t.thread AND o.end > t.start AND o.start < t."end" {reason})"""
     differences.query("sleep.missing", f"""
-      SELECT t.pid, t.thread, t.start, t.requested, {asleep.format(reason="AND o.reason = 'sleep'")} AS seen
+      SELECT t.pid, t.thread, t.start, t.requested, {off.format(reason="")} AS seen
       FROM truth_sleep t WHERE seen < t.requested - :tolerance""", tolerance=SLEEP_TOLERANCE_NS)
+    # Off the CPU because it slept; or, on a busy machine, because somebody took the CPU on the way into the sleep.
+    differences.query("sleep.reason", f"""
+      SELECT t.pid, t.thread, t.start, t.requested, {off.format(reason="")} AS seen,
+             {off.format(reason="AND o.reason IN ('sleep', 'preempted', 'throttled')")} AS explained
+      FROM truth_sleep t WHERE explained < seen - :tolerance""", tolerance=SLEEP_TOLERANCE_NS)
     differences.query("off_cpu.overlap", """
       SELECT a.pid, a.thread, a.start, a.end, b.start FROM seen_off_cpu a JOIN seen_off_cpu b
         ON a.pid = b.pid AND a.thread = b.thread AND b.start > a.start AND b.start < a.end""")

@@ -42,8 +42,8 @@ class BufferPool {
   uint8_t* memory_ = nullptr;
   size_t stride_ = 0;
   uint32_t limit_ = 0;
-  std::atomic<uint32_t> fresh_{0};         // buffers that were never out begin here
-  std::atomic<uint64_t> free_{0};          // stack of free ones: a tag against reuse races in the upper half, number + 1
+  std::atomic<uint32_t> fresh_{0};  // buffers that were never out begin here
+  std::atomic<uint64_t> free_{0};  // stack of free ones: a tag against reuse races in the upper half, number + 1
   std::atomic<Buffer*> completed_{nullptr};  // stack of filled ones
   static constexpr size_t last_resort_bytes = 64 << 10;
   alignas(64) uint8_t last_resort_[last_resort_bytes] = {};

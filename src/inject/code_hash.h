@@ -32,7 +32,7 @@ class CodeHashes {
 
  private:
   struct Cell {
-    std::atomic<uint64_t> key;   // 0: empty
+    std::atomic<uint64_t> key;  // 0: empty
     std::atomic<uint64_t> code;  // 0: being written; 1: two functions under this key
   };
   bool add_by_information(const Image& image, const Elf64_Shdr& info, const Elf64_Shdr& symbols);

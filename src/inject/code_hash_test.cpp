@@ -135,7 +135,8 @@ TEST(CodeHashes, RealModule) {
   fputs(R"(template <int N> __global__ void scale(float* p) { p[threadIdx.x] *= N; }
 template __global__ void scale<3>(float*);
 template __global__ void scale<5>(float*);
-extern "C" __global__ void work(float* p) { p[threadIdx.x] = tanhf(p[threadIdx.x]); })", file);
+extern "C" __global__ void work(float* p) { p[threadIdx.x] = tanhf(p[threadIdx.x]); })",
+        file);
   fclose(file);
   ASSERT_EQ(system((std::string(compiler) + " -cubin -arch=sm_90 -o " + module + " " + source).c_str()), 0);
   std::vector<unsigned char> bytes(1 << 20);
@@ -150,8 +151,12 @@ extern "C" __global__ void work(float* p) { p[threadIdx.x] = tanhf(p[threadIdx.x
   EXPECT_NE(hashes.find("_Z5scaleILi3EEvPf", 0), hashes.find("_Z5scaleILi5EEvPf", 0));
   // Another code under the same name: then only the register count, which ptxas -v also prints, leads to the first.
   const std::string listing = folder + "/kvet_code_hash.txt";
-  ASSERT_EQ(system((std::string(compiler) + " -Xptxas -v -cubin -arch=sm_90 -o /dev/null " + source + " 2>&1 | grep -A3 \"'work'\" "
-                    "| grep -o 'Used [0-9]* registers' | grep -o '[0-9]*' > " + listing).c_str()), 0);
+  ASSERT_EQ(system((std::string(compiler) + " -Xptxas -v -cubin -arch=sm_90 -o /dev/null " + source +
+                    " 2>&1 | grep -A3 \"'work'\" "
+                    "| grep -o 'Used [0-9]* registers' | grep -o '[0-9]*' > " +
+                    listing)
+                       .c_str()),
+            0);
   file = fopen(listing.c_str(), "r");
   ASSERT_NE(file, nullptr);
   unsigned registers = 0;

@@ -74,6 +74,7 @@ TEST_F(CollectorTest, ManyThreadsLoseNothing) {
   // Room for all of them: the collecting thread may lose its CPU for as long as it takes the others to bring theirs.
   ASSERT_TRUE(collector_->buffers.create(16 << 10, size_t{threads} * rounds * (16 << 10)));
   std::vector<std::thread> all;
+  all.reserve(threads);
   for (int thread = 0; thread < threads; ++thread) {
     all.emplace_back([&] {
       for (uint32_t round = 0; round < rounds; ++round) {
@@ -152,6 +153,7 @@ TEST(BufferPool, TakesFilledBuffersOldestFirst) {
   ASSERT_TRUE(pool->create(16 << 10, 1 << 20));
   size_t size = 0;
   std::vector<uint8_t*> order;
+  order.reserve(3);
   for (int i = 0; i < 3; ++i) {
     order.push_back(pool->request(&size));
   }

@@ -12,5 +12,4 @@ __attribute__((visibility("default"))) int InitializeInjection(void) {
 __attribute__((visibility("default"))) int InitializeInjectionNvtx2(void* get_export_table) {
   return kvet::inject::session().start_nvtx(get_export_table);
 }
-
 }

@@ -28,7 +28,7 @@ bool MemoryRingWriter::open(int descriptor, const char* path) {
 // The descriptor number may mean anything in a child of the target, so nothing is written before the content has shown
 // that it is the recorder's file, of our version, and as large as it says.
 bool MemoryRingWriter::map(int descriptor) {
-  struct stat status {};
+  struct stat status{};
   if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode) ||
       static_cast<uint64_t>(status.st_size) < sizeof(kvet_memory_header)) {
     return false;

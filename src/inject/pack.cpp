@@ -18,61 +18,50 @@ uint32_t not_negative(int32_t value) { return value < 0 ? 0 : static_cast<uint32
 uint16_t transfer_kind(uint8_t copy_kind) {
   switch (copy_kind) {
     case KVET_CUPTI_COPY_HTOD:
-    case KVET_CUPTI_COPY_HTOA:
-      return KVET_TRANSFER_HOST_TO_DEVICE;
+    case KVET_CUPTI_COPY_HTOA: return KVET_TRANSFER_HOST_TO_DEVICE;
     case KVET_CUPTI_COPY_DTOH:
-    case KVET_CUPTI_COPY_ATOH:
-      return KVET_TRANSFER_DEVICE_TO_HOST;
+    case KVET_CUPTI_COPY_ATOH: return KVET_TRANSFER_DEVICE_TO_HOST;
     case KVET_CUPTI_COPY_DTOD:
     case KVET_CUPTI_COPY_DTOA:
     case KVET_CUPTI_COPY_ATOD:
-    case KVET_CUPTI_COPY_ATOA:
-      return KVET_TRANSFER_DEVICE_TO_DEVICE;
-    case KVET_CUPTI_COPY_PTOP:
-      return KVET_TRANSFER_PEER;
-    default:
-      return KVET_TRANSFER_OTHER;
+    case KVET_CUPTI_COPY_ATOA: return KVET_TRANSFER_DEVICE_TO_DEVICE;
+    case KVET_CUPTI_COPY_PTOP: return KVET_TRANSFER_PEER;
+    default: return KVET_TRANSFER_OTHER;
   }
 }
 
 }  // namespace
 
 uint16_t api_kind(uint32_t callback_id) {
-  switch (callback_id) {
-#define KVET_API_KIND_CASE(name, id, kind) \
-  case id:                                 \
-    return kind;
-    KVET_CUPTI_DRIVER_CALLBACKS(KVET_API_KIND_CASE)
-#undef KVET_API_KIND_CASE
-    default:
-      return 0;
-  }
+  constexpr uint32_t ids = 1024;  // 800 is the newest of ours
+  struct Kinds {
+    uint8_t of[ids];
+  };
+  static constexpr Kinds kinds = [] {
+    Kinds table{};
+#define KVET_KIND_OF_CALL(name, id, kind) table.of[id] = kind;
+    KVET_CUPTI_DRIVER_CALLBACKS(KVET_KIND_OF_CALL)
+#undef KVET_KIND_OF_CALL
+    return table;
+  }();
+  return callback_id < ids ? kinds.of[callback_id] : 0;
 }
 
 void Packer::pack(const kvet_cupti_activity& record) {
   switch (record.kind) {
     case KVET_CUPTI_ACTIVITY_CONCURRENT_KERNEL:
-    case KVET_CUPTI_ACTIVITY_KERNEL:
-      return kernel(as<kvet_cupti_kernel>(record));
-    case KVET_CUPTI_ACTIVITY_DRIVER:
-      return api(as<kvet_cupti_api>(record));
-    case KVET_CUPTI_ACTIVITY_MEMCPY:
-      return copy(as<kvet_cupti_memcpy>(record));
-    case KVET_CUPTI_ACTIVITY_MEMCPY2:
-      return peer_copy(as<kvet_cupti_memcpy_peer>(record));
-    case KVET_CUPTI_ACTIVITY_MEMSET:
-      return set(as<kvet_cupti_memset>(record));
-    case KVET_CUPTI_ACTIVITY_DEVICE:
-      return device(as<kvet_cupti_device>(record));
-    case KVET_CUPTI_ACTIVITY_CONTEXT:
-      return context(as<kvet_cupti_context>(record));
-    case KVET_CUPTI_ACTIVITY_MARKER:
-      return marker(as<kvet_cupti_marker>(record));
+    case KVET_CUPTI_ACTIVITY_KERNEL: return kernel(as<kvet_cupti_kernel>(record));
+    case KVET_CUPTI_ACTIVITY_DRIVER: return api(as<kvet_cupti_api>(record));
+    case KVET_CUPTI_ACTIVITY_MEMCPY: return copy(as<kvet_cupti_memcpy>(record));
+    case KVET_CUPTI_ACTIVITY_MEMCPY2: return peer_copy(as<kvet_cupti_memcpy_peer>(record));
+    case KVET_CUPTI_ACTIVITY_MEMSET: return set(as<kvet_cupti_memset>(record));
+    case KVET_CUPTI_ACTIVITY_DEVICE: return device(as<kvet_cupti_device>(record));
+    case KVET_CUPTI_ACTIVITY_CONTEXT: return context(as<kvet_cupti_context>(record));
+    case KVET_CUPTI_ACTIVITY_MARKER: return marker(as<kvet_cupti_marker>(record));
     case KVET_CUPTI_ACTIVITY_DEVICE_ATTRIBUTE:  // comes with DEVICE
     case KVET_CUPTI_ACTIVITY_MARKER_DATA:       // comes with MARKER
       return;
-    default:
-      losses_.count(KVET_LOSS_UNKNOWN_RECORD, 1, now_ns_);
+    default: losses_.count(KVET_LOSS_UNKNOWN_RECORD, 1, now_ns_);
   }
 }
 
@@ -175,8 +164,8 @@ void Packer::peer_copy(const kvet_cupti_memcpy_peer& record) {
   transfer.context_id = record.context_id;
   transfer.stream_id = record.stream_id;
   transfer.transfer = KVET_TRANSFER_PEER;
-  transfer.peer_device = narrow(record.device_id == record.destination_device_id ? record.source_device_id
-                                                                                 : record.destination_device_id);
+  transfer.peer_device =
+      narrow(record.device_id == record.destination_device_id ? record.source_device_id : record.destination_device_id);
 }
 
 void Packer::set(const kvet_cupti_memset& record) {

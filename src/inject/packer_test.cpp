@@ -41,9 +41,7 @@ class Recorder {
     close(file_);
   }
   [[nodiscard]] int file() const { return file_; }
-  kvet_memory_slot& slot(uint64_t ticket) {
-    return reinterpret_cast<kvet_memory_slot*>(map_ + 4096)[ticket % slots_];
-  }
+  kvet_memory_slot& slot(uint64_t ticket) { return reinterpret_cast<kvet_memory_slot*>(map_ + 4096)[ticket % slots_]; }
   std::vector<kvet_record> records() {
     std::vector<kvet_record> all;
     for (; slot(next_).state == 2 * next_ + 1; ++next_) {

@@ -209,8 +209,13 @@ void Session::disable_everything() {
   }
 }
 
+// Until the probe has a reader and the table is open: a process that ends soon would take its names with it.
 void Session::wait_for_reader() {
-  for (uint32_t waited = 0; waited < settings_.wait_ms && !collector.emitter.has_reader(); ++waited) {
+  const kvet_table* table = collector.table.header();
+  for (uint32_t waited = 0; waited < settings_.wait_ms; ++waited) {
+    if (collector.emitter.has_reader() && __atomic_load_n(&table->recorder_pid, __ATOMIC_ACQUIRE) != 0) {
+      return;
+    }
     sleep_ms(1);
   }
 }

@@ -14,8 +14,7 @@ bool is_still(const char* name, const kvet_entry_string& stored) {
 
 }  // namespace
 
-uint32_t ShapeCache::index_of(kvet_entry_shape& shape, const char* name, TableWriter& table,
-                              const CodeHashes& hashes) {
+uint32_t ShapeCache::index_of(kvet_entry_shape& shape, const char* name, TableWriter& table, const CodeHashes& hashes) {
   if (slots_ == nullptr) {
     slots_ = static_cast<Slot*>(reserve(slots * sizeof(Slot)));
   }

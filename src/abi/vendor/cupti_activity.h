@@ -17,7 +17,7 @@
 
 #include "abi/vendor/cuda_driver.h"
 
-#define KVET_CUPTI_VERSION_MINIMUM 19u     // CUDA 12.0
+#define KVET_CUPTI_VERSION_MINIMUM 19u  // CUDA 12.0
 #define KVET_CUPTI_VERSION_CHECKED 130001u  // CUDA 13.0 update 1
 
 typedef int32_t kvet_cupti_result;  // CUptiResult
@@ -66,8 +66,8 @@ enum kvet_cupti_activity_attribute {  // CUpti_ActivityAttribute
 };
 
 enum { KVET_CUPTI_THREAD_ID_SYSTEM = 1 };  // CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM: gettid()
-enum { KVET_CUPTI_FLUSH_FORCED = 1 };      // CUPTI_ACTIVITY_FLAG_FLUSH_FORCED
-enum kvet_cupti_marker_flag {              // CUpti_ActivityFlag
+enum { KVET_CUPTI_FLUSH_FORCED = 1 };  // CUPTI_ACTIVITY_FLAG_FLUSH_FORCED
+enum kvet_cupti_marker_flag {  // CUpti_ActivityFlag
   KVET_CUPTI_MARKER_INSTANTANEOUS = 1 << 0,
   KVET_CUPTI_MARKER_START = 1 << 1,
   KVET_CUPTI_MARKER_END = 1 << 2,
@@ -116,7 +116,7 @@ struct KVET_CUPTI_RECORD kvet_cupti_activity {  // CUpti_Activity: how every rec
 };
 
 struct KVET_CUPTI_RECORD kvet_cupti_kernel {  // CUpti_ActivityKernel9; 10 appends isDeviceLaunched
-  uint32_t kind;                             // CONCURRENT_KERNEL
+  uint32_t kind;  // CONCURRENT_KERNEL
   uint8_t cache_config;
   uint8_t shared_memory_config;
   uint16_t registers_per_thread;
@@ -170,7 +170,7 @@ struct KVET_CUPTI_RECORD kvet_cupti_api {  // CUpti_ActivityAPI: DRIVER and RUNT
 };
 
 struct KVET_CUPTI_RECORD kvet_cupti_memcpy {  // CUpti_ActivityMemcpy5; 6 names the padding and appends copyCount
-  uint32_t kind;                             // MEMCPY
+  uint32_t kind;  // MEMCPY
   uint8_t copy_kind;
   uint8_t source_kind;
   uint8_t destination_kind;
@@ -193,7 +193,7 @@ struct KVET_CUPTI_RECORD kvet_cupti_memcpy {  // CUpti_ActivityMemcpy5; 6 names 
 };
 
 struct KVET_CUPTI_RECORD kvet_cupti_memcpy_peer {  // CUpti_ActivityMemcpyPtoP4
-  uint32_t kind;                                  // MEMCPY2
+  uint32_t kind;  // MEMCPY2
   uint8_t copy_kind;
   uint8_t source_kind;
   uint8_t destination_kind;
@@ -217,7 +217,7 @@ struct KVET_CUPTI_RECORD kvet_cupti_memcpy_peer {  // CUpti_ActivityMemcpyPtoP4
 };
 
 struct KVET_CUPTI_RECORD kvet_cupti_memset {  // CUpti_ActivityMemset4
-  uint32_t kind;                             // MEMSET
+  uint32_t kind;  // MEMSET
   uint32_t value;
   uint64_t bytes;
   uint64_t start;
@@ -238,7 +238,7 @@ struct KVET_CUPTI_RECORD kvet_cupti_memset {  // CUpti_ActivityMemset4
 };
 
 struct KVET_CUPTI_RECORD kvet_cupti_device {  // CUpti_ActivityDevice4; 5 appends isNumaNode, numaId
-  uint32_t kind;                             // DEVICE
+  uint32_t kind;  // DEVICE
   uint32_t flags;
   uint64_t global_memory_bandwidth;  // kbytes/s
   uint64_t global_memory_size;
@@ -273,7 +273,7 @@ struct KVET_CUPTI_RECORD kvet_cupti_device {  // CUpti_ActivityDevice4; 5 append
 };
 
 struct KVET_CUPTI_RECORD kvet_cupti_context {  // CUpti_ActivityContext; 2 and 3 append green-context fields
-  uint32_t kind;                              // CONTEXT
+  uint32_t kind;  // CONTEXT
   uint32_t context_id;
   uint32_t device_id;
   uint16_t compute_api_kind;
@@ -296,7 +296,7 @@ struct kvet_cupti_object_id {  // CUpti_ActivityObjectKindId, a union: process a
 };
 
 struct KVET_CUPTI_RECORD kvet_cupti_marker {  // CUpti_ActivityMarker2
-  uint32_t kind;                             // MARKER
+  uint32_t kind;  // MARKER
   uint32_t flags;
   uint64_t timestamp;
   uint32_t id;  // the same in the start and the end of one range
@@ -317,20 +317,20 @@ struct KVET_CUPTI_RECORD kvet_cupti_overhead {  // CUpti_ActivityOverhead; 2 and
 };
 
 // Functions, by the name that dlsym finds them under. CUPTIAPI is empty on Linux.
-typedef uint64_t (*kvet_cupti_timestamp_function)(void);
+typedef uint64_t (*kvet_cupti_timestamp_function)(void);  // NOLINT(modernize-redundant-void-arg): C too
 typedef void (*kvet_cupti_buffer_requested_function)(uint8_t** buffer, size_t* size, size_t* max_records);
 typedef void (*kvet_cupti_buffer_completed_function)(kvet_cuda_context_t context, uint32_t stream, uint8_t* buffer,
                                                      size_t size, size_t valid_size);
-typedef kvet_cupti_result (*kvet_cupti_get_version)(uint32_t* version);                   // cuptiGetVersion
-typedef kvet_cupti_result (*kvet_cupti_set_thread_id_type)(uint32_t type);                // cuptiSetThreadIdType
-typedef kvet_cupti_result (*kvet_cupti_get_last_error)(void);                             // cuptiGetLastError
+typedef kvet_cupti_result (*kvet_cupti_get_version)(uint32_t* version);  // cuptiGetVersion
+typedef kvet_cupti_result (*kvet_cupti_set_thread_id_type)(uint32_t type);  // cuptiSetThreadIdType
+typedef kvet_cupti_result (*kvet_cupti_get_last_error)(void);  // NOLINT(modernize-redundant-void-arg): C too
 typedef kvet_cupti_result (*kvet_cupti_activity_register_timestamp_callback)(kvet_cupti_timestamp_function function);
 typedef kvet_cupti_result (*kvet_cupti_activity_register_callbacks)(kvet_cupti_buffer_requested_function requested,
                                                                     kvet_cupti_buffer_completed_function completed);
-typedef kvet_cupti_result (*kvet_cupti_activity_enable)(uint32_t kind);   // cuptiActivityEnable
+typedef kvet_cupti_result (*kvet_cupti_activity_enable)(uint32_t kind);  // cuptiActivityEnable
 typedef kvet_cupti_result (*kvet_cupti_activity_disable)(uint32_t kind);  // cuptiActivityDisable
 typedef kvet_cupti_result (*kvet_cupti_activity_enable_driver_api)(uint32_t callback_id, uint8_t enable);  // 12.5 on
-typedef kvet_cupti_result (*kvet_cupti_activity_flush_all)(uint32_t flag);      // cuptiActivityFlushAll
+typedef kvet_cupti_result (*kvet_cupti_activity_flush_all)(uint32_t flag);  // cuptiActivityFlushAll
 typedef kvet_cupti_result (*kvet_cupti_activity_flush_period)(uint32_t milliseconds);  // cuptiActivityFlushPeriod
 typedef kvet_cupti_result (*kvet_cupti_activity_set_attribute)(uint32_t attribute, size_t* value_size, void* value);
 typedef kvet_cupti_result (*kvet_cupti_activity_get_attribute)(uint32_t attribute, size_t* value_size, void* value);

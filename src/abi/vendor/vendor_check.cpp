@@ -6,14 +6,16 @@
 #include <cstddef>
 #include <type_traits>
 
+// Sizes of pointers are compared on purpose, and names are pasted into enumerators, which parentheses would break.
+// NOLINTBEGIN(bugprone-sizeof-expression, bugprone-macro-parentheses, misc-redundant-expression)
 #include "abi/vendor/cuda_driver.h"
 #include "abi/vendor/cupti_activity.h"
 #include "abi/vendor/cupti_callbacks.h"
 #include "abi/vendor/cupti_driver_callbacks.h"
 
 #define SAME_VALUE(ours, theirs) static_assert(static_cast<long>(ours) == static_cast<long>(theirs), #theirs)
-#define SAME_FIELD(our_type, our_field, their_type, their_field)                                       \
-  static_assert(offsetof(our_type, our_field) == offsetof(their_type, their_field), #their_field);     \
+#define SAME_FIELD(our_type, our_field, their_type, their_field)                                   \
+  static_assert(offsetof(our_type, our_field) == offsetof(their_type, their_field), #their_field); \
   static_assert(sizeof(our_type::our_field) == sizeof(their_type::their_field), #their_field)
 // Every layout that we read is a prefix: no field of ours lies beyond the end of theirs.
 #define PREFIX(our_type, their_type) static_assert(sizeof(our_type) <= sizeof(their_type), #their_type)
@@ -111,7 +113,7 @@ using Memcpy = CUpti_ActivityMemcpy5;
 #endif
 EXACT(kvet_cupti_kernel, CUpti_ActivityKernel9);
 PREFIX(kvet_cupti_kernel, Kernel);
-#define KERNEL(ours, theirs)                                   \
+#define KERNEL(ours, theirs)                                          \
   SAME_FIELD(kvet_cupti_kernel, ours, CUpti_ActivityKernel9, theirs); \
   SAME_FIELD(kvet_cupti_kernel, ours, Kernel, theirs)
 KERNEL(kind, kind);
@@ -255,8 +257,8 @@ DEVICE(mig_uuid, migUuid);
 
 EXACT(kvet_cupti_context, CUpti_ActivityContext);
 PREFIX(kvet_cupti_context, CUpti_ActivityContext3);
-#define CONTEXT(ours, theirs)                                           \
-  SAME_FIELD(kvet_cupti_context, ours, CUpti_ActivityContext, theirs);  \
+#define CONTEXT(ours, theirs)                                          \
+  SAME_FIELD(kvet_cupti_context, ours, CUpti_ActivityContext, theirs); \
   SAME_FIELD(kvet_cupti_context, ours, CUpti_ActivityContext3, theirs)
 CONTEXT(kind, kind);
 CONTEXT(context_id, contextId);
@@ -337,8 +339,8 @@ constexpr size_t size_of = sizeof(T);
 template <>
 constexpr size_t size_of<void> = 0;
 template <class R1, class... A1, class R2, class... A2>
-constexpr bool same_arity<R1 (*)(A1...), R2 (*)(A2...)> = sizeof...(A1) == sizeof...(A2) && size_of<R1> == size_of<R2> &&
-                                                         ((sizeof(A1) == sizeof(A2)) && ...);
+constexpr bool same_arity<R1 (*)(A1...), R2 (*)(A2...)> =
+    sizeof...(A1) == sizeof...(A2) && size_of<R1> == size_of<R2> && ((sizeof(A1) == sizeof(A2)) && ...);
 #define SAME_FUNCTION(ours, theirs) static_assert(same_arity<ours, decltype(&theirs)>, #theirs)
 SAME_FUNCTION(kvet_cupti_get_version, cuptiGetVersion);
 SAME_FUNCTION(kvet_cupti_set_thread_id_type, cuptiSetThreadIdType);
@@ -361,5 +363,7 @@ SAME_FUNCTION(kvet_cupti_subscribe, cuptiSubscribe);
 SAME_FUNCTION(kvet_cupti_unsubscribe, cuptiUnsubscribe);
 SAME_FUNCTION(kvet_cupti_enable_callback, cuptiEnableCallback);
 SAME_FUNCTION(kvet_cupti_get_last_error, cuptiGetLastError);
+
+// NOLINTEND(bugprone-sizeof-expression, bugprone-macro-parentheses, misc-redundant-expression)
 
 #endif

@@ -12,7 +12,7 @@
 #include "inject/losses.h"
 #include "inject/table.h"
 
-#define _SDT_HAS_SEMAPHORES 1
+#define _SDT_HAS_SEMAPHORES 1  // NOLINT(bugprone-reserved-identifier): sys/sdt.h looks for it
 #include <sys/sdt.h>
 extern "C" volatile unsigned short kvet_batch_semaphore;
 

@@ -58,7 +58,8 @@ struct Cuda {
     must(driver<int (*)(void**, unsigned)>("cuStreamCreate")(&stream, 1), "cuStreamCreate");
   }
   void launch(int launches) const {
-    using Launch = int (*)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**);
+    using Launch =
+        int (*)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**);
     const auto call = driver<Launch>("cuLaunchKernel");
     must(driver<int (*)(void*)>("cuCtxSetCurrent")(context), "cuCtxSetCurrent");
     for (int i = 0; i < launches; ++i) {
@@ -105,6 +106,7 @@ int main(int count, char** arguments) {
   }
   if (is("threads")) {
     std::vector<std::thread> threads;
+    threads.reserve(4);
     for (int i = 0; i < 4; ++i) {
       threads.emplace_back([&] { cuda.launch(launches / 4); });
     }

@@ -28,9 +28,9 @@ class CapturedLaunches {
 
  private:
   static constexpr int64_t delay_ns = 2'000'000'000;
-  static constexpr size_t waiting_limit = 1u << 18;    // 20 MB a process
+  static constexpr size_t waiting_limit = 1u << 18;  // 20 MB a process
   static constexpr size_t candidate_limit = 1u << 18;  // launches of one capture are thousands
-  static constexpr uint32_t window = 1u << 22;         // correlation ids remembered, one bit each: 512 KiB
+  static constexpr uint32_t window = 1u << 22;  // correlation ids remembered, one bit each: 512 KiB
 
   void release(bool all, const Emit& emit);
   [[nodiscard]] bool capturing(int64_t time_ns) const;
@@ -38,7 +38,7 @@ class CapturedLaunches {
 
   std::deque<ApiCall> waiting_;
   std::unordered_map<uint32_t, ApiCall> candidates_;  // by correlation id
-  std::vector<int64_t> begins_, ends_;                // sorted
+  std::vector<int64_t> begins_, ends_;  // sorted
   std::vector<uint64_t> executed_bits_;
   uint32_t newest_correlation_ = 0;
   int64_t newest_ns_ = 0;

@@ -55,7 +55,7 @@ class ActivityDecoder {
     uint64_t batches = 0, records = 0, executions = 0, api_calls = 0, launches = 0, captured_launches = 0;
     uint64_t transfers = 0, ranges = 0;
     uint64_t rejected_records = 0;  // did not make sense; counted as LossKind::unknown_record
-    bool said_goodbye = false;      // its last batch was marked as the last
+    bool said_goodbye = false;  // its last batch was marked as the last
   };
   [[nodiscard]] Totals totals(ProcessId process) const;
   [[nodiscard]] Totals totals() const;  // of all processes; said_goodbye: all of them did

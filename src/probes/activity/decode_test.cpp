@@ -97,9 +97,19 @@ kvet_record blank() {
 }
 kvet_record execution(uint32_t correlation, uint32_t shape, uint64_t start, uint64_t end, uint16_t device = 0) {
   kvet_record record = blank();
-  record.execution = {.kind = KVET_RECORD_EXECUTION, .device = device, .correlation_id = correlation,
-                      .start_ns = start, .end_ns = end, .graph_node_id = 0, .graph_id = 0, .context_id = 1,
-                      .stream_id = 7, .shape = shape, .queued_ns = 0, .channel_id = 0, .reserved = 0};
+  record.execution = {.kind = KVET_RECORD_EXECUTION,
+                      .device = device,
+                      .correlation_id = correlation,
+                      .start_ns = start,
+                      .end_ns = end,
+                      .graph_node_id = 0,
+                      .graph_id = 0,
+                      .context_id = 1,
+                      .stream_id = 7,
+                      .shape = shape,
+                      .queued_ns = 0,
+                      .channel_id = 0,
+                      .reserved = 0};
   return record;
 }
 kvet_record call(kvet_api_kind api, uint32_t correlation, uint64_t start, uint64_t end, uint32_t thread = 100,
@@ -136,7 +146,8 @@ class DecodeTest : public testing::Test {
   ProcessId process_{3};
   PlantedTable table_;
   uint64_t sequence_ = 0, before_ = 0;
-  ActivityDecoder decoder_{sink_, devices_,
+  ActivityDecoder decoder_{sink_,
+                           devices_,
                            {.translate_thread = [](ProcessId, int32_t thread) { return thread + 50'000; },
                             .open_table = [this](ProcessId) { return table_.open(); }}};
 };
@@ -421,15 +432,15 @@ TEST_P(HostileTable, IsNotReadFurtherAndLosesNoExecution) {
   auto* string = reinterpret_cast<kvet_entry_string*>(bytes.data());
   string->length = 1;
   switch (GetParam()) {
-    case 0: entry.size = 8; break;            // smaller than its header
-    case 1: entry.size = 0; break;            // would never end
+    case 0: entry.size = 8; break;  // smaller than its header
+    case 1: entry.size = 0; break;  // would never end
     case 2: entry.size = 0xfffffff8u; break;  // beyond everything
-    case 3: entry.size = 30; break;           // not padded
-    case 4: entry.index = 9; break;           // skips indices
-    case 5: string->length = 5000; break;     // longer than the entry
-    case 6: entry.kind = 77; break;           // no such kind
+    case 3: entry.size = 30; break;  // not padded
+    case 4: entry.index = 9; break;  // skips indices
+    case 5: string->length = 5000; break;  // longer than the entry
+    case 6: entry.kind = 77; break;  // no such kind
     case 7: entry.kind = KVET_ENTRY_SHAPE; break;  // too short for a shape
-    case 8: entry.size = 4096; break;         // longer than what is complete
+    case 8: entry.size = 4096; break;  // longer than what is complete
     default: FAIL();
   }
   table_.raw(entry, bytes);

@@ -145,11 +145,8 @@ bool TableEntries::take(EventSink& sink, DeviceDirectory& devices, ShapeDirector
       return true;
     }
     case KVET_ENTRY_CONTEXT:
-    case KVET_ENTRY_STREAM:
-      meanings_.push_back({entry.kind, 0});
-      return true;
-    default:
-      return false;
+    case KVET_ENTRY_STREAM: meanings_.push_back({entry.kind, 0}); return true;
+    default: return false;
   }
 }
 

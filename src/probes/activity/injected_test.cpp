@@ -88,7 +88,8 @@ class InjectedTest : public testing::Test {
   }
   void take(bool at_end) {
     const auto handler = [&](const kvet_batch_header& header, std::span<const kvet_record> records) {
-      const auto [found, is_new] = processes_.try_emplace(header.target_pid, ProcessId{static_cast<uint32_t>(processes_.size())});
+      const auto [found, is_new] =
+          processes_.try_emplace(header.target_pid, ProcessId{static_cast<uint32_t>(processes_.size())});
       if (is_new) {
         auto table = ring_->table(header);
         ASSERT_TRUE(table.has_value()) << table.error().message();

@@ -39,8 +39,7 @@ Result<MemoryRing> MemoryRing::create(uint32_t slots, uint32_t tables) {
       fcntl(ring.file_.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
     return fail(ErrorKind::unavailable, std::string("cannot make the memory file: ") + strerror(errno), "memfd");
   }
-  void* map =
-      mmap(nullptr, ring.size_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, ring.file_.get(), 0);
+  void* map = mmap(nullptr, ring.size_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, ring.file_.get(), 0);
   if (map == MAP_FAILED) {
     return fail(ErrorKind::unavailable, std::string("cannot map the memory file: ") + strerror(errno), "memfd");
   }

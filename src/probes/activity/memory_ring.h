@@ -39,7 +39,7 @@ class MemoryRing {
   // The table that a batch's header names by its offset.
   [[nodiscard]] Result<Table> table(const kvet_batch_header& header) const;
 
-  [[nodiscard]] uint64_t dropped_records() const;    // found the ring full; the processes report them as losses too
+  [[nodiscard]] uint64_t dropped_records() const;  // found the ring full; the processes report them as losses too
   [[nodiscard]] uint64_t skipped_batches() const { return skipped_; }  // their writers died before they were filled
   [[nodiscard]] uint32_t processes_without_table() const;  // came when all tables were taken, and recorded nothing
 
@@ -51,7 +51,7 @@ class MemoryRing {
   unsigned char* map_ = nullptr;
   size_t size_ = 0;
   uint32_t slots_ = 0, tables_ = 0;
-  uint64_t next_ = 0;        // ticket
+  uint64_t next_ = 0;  // ticket
   int64_t waiting_since_ns_ = 0;  // for the slot of `next_`; 0: not waiting
   uint64_t skipped_ = 0;
   std::vector<kvet_record> copy_;

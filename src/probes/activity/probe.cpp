@@ -8,7 +8,10 @@
 #include <map>
 #include <vector>
 
+// The skeleton is C: it has the kernel configuration that libbpf's USDT support asks for as a _Bool.
+#define _Bool bool  // NOLINT(bugprone-reserved-identifier)
 #include "bpf/activity.skel.h"
+#undef _Bool
 
 namespace kvet::probes {
 namespace {

@@ -32,7 +32,7 @@ class ActivityProbe {
   void detach(int attachment);
 
   [[nodiscard]] int ring_descriptor() const;  // for ring_buffer__new or ring_buffer__add; events: kvet_event_batch
-  [[nodiscard]] bool sleepable() const;       // which of the two programs runs
+  [[nodiscard]] bool sleepable() const;  // which of the two programs runs
   // Sums over CPUs, by enum kvet_bpf_counter.
   [[nodiscard]] std::array<uint64_t, KVET_COUNTER_LIMIT> counters() const;
   // Hits that the kernel did not run since the program was running already on that CPU. Each lost a batch.

@@ -113,8 +113,8 @@ bool Table::read(uint64_t offset, void* to, size_t size) const {
 }
 
 bool Table::same_as(const Table& other) const {
-  struct stat mine {};
-  struct stat theirs {};
+  struct stat mine{};
+  struct stat theirs{};
   return base_ == other.base_ && fstat(file_.get(), &mine) == 0 && fstat(other.file_.get(), &theirs) == 0 &&
          mine.st_dev == theirs.st_dev && mine.st_ino == theirs.st_ino;
 }
@@ -136,22 +136,15 @@ Result<kvet_table> Table::header() const {
 
 const char* sentence(kvet_inject_status status) {
   switch (status) {
-    case KVET_INJECT_STARTING:
-      return "the library in the target was still starting";
-    case KVET_INJECT_RECORDING:
-      return "the library in the target recorded GPU activity";
-    case KVET_INJECT_NO_CUPTI:
-      return "no libcupti where the target can see it: no GPU activity was recorded";
+    case KVET_INJECT_STARTING: return "the library in the target was still starting";
+    case KVET_INJECT_RECORDING: return "the library in the target recorded GPU activity";
+    case KVET_INJECT_NO_CUPTI: return "no libcupti where the target can see it: no GPU activity was recorded";
     case KVET_INJECT_CUPTI_TOO_OLD:
       return "the target's libcupti is older than CUDA 12.0: no GPU activity was recorded";
-    case KVET_INJECT_CUPTI_HELD:
-      return "another profiler holds CUPTI in the target: no GPU activity was recorded";
-    case KVET_INJECT_CUPTI_FAILED:
-      return "CUPTI refused to start in the target: no GPU activity was recorded";
-    case KVET_INJECT_NO_PROBE:
-      return "nobody read the target's records when it started: they are counted as lost";
-    case KVET_INJECT_FORKED:
-      return "a forked child of a process that uses CUDA: CUDA does not work in it";
+    case KVET_INJECT_CUPTI_HELD: return "another profiler holds CUPTI in the target: no GPU activity was recorded";
+    case KVET_INJECT_CUPTI_FAILED: return "CUPTI refused to start in the target: no GPU activity was recorded";
+    case KVET_INJECT_NO_PROBE: return "nobody read the target's records when it started: they are counted as lost";
+    case KVET_INJECT_FORKED: return "a forked child of a process that uses CUDA: CUDA does not work in it";
   }
   return "the library in the target reports a status that this kvet does not know";
 }

@@ -30,6 +30,10 @@ class Table {
   // A fresh copy of the header. Errors: bad_input where it is not the header of a table of this ABI version.
   [[nodiscard]] Result<kvet_table> header() const;
 
+  // Writes the reader's process id into the table: a library that waits at start-up goes on when it sees it. False: not
+  // allowed to write there, or no table.
+  [[nodiscard]] bool sign(int32_t recorder_pid) const;
+
   [[nodiscard]] bool valid() const { return file_.valid(); }
   // The same table, opened twice?
   [[nodiscard]] bool same_as(const Table& other) const;

@@ -211,6 +211,9 @@ void Session::disable_everything() {
 
 // Until the probe has a reader and the table is open: a process that ends soon would take its names with it.
 void Session::wait_for_reader() {
+  if (collector.ring.is_open()) {
+    return;  // the memory file keeps both
+  }
   const kvet_table* table = collector.table.header();
   for (uint32_t waited = 0; waited < settings_.wait_ms; ++waited) {
     if (collector.emitter.has_reader() && __atomic_load_n(&table->recorder_pid, __ATOMIC_ACQUIRE) != 0) {

@@ -68,10 +68,10 @@ void AligningSink::align() {
       for (const ClockMapping& mapping : aligned->mappings) {
         next_.on(mapping);
       }
-      said +=
-          fmt::format("{}ok: {}, median residual {:.1f} µs, drift {:.2f} µs/s", device,
-                      aligned->edges > 0 ? fmt::format("{} edges", aligned->edges) : std::string("by launched warps"),
-                      static_cast<double>(aligned->residual_ns) / 1e3, aligned->drift_ns_per_s / 1e3);
+      said += fmt::format(
+          "{}ok: {}, median residual {:.1f} µs, drift {:.2f} µs/s", device,
+          aligned->edges > 0 ? fmt::format("{} edges", aligned->edges) : std::string("by the load over time"),
+          static_cast<double>(aligned->residual_ns) / 1e3, aligned->drift_ns_per_s / 1e3);
     } else {
       said += fmt::format("{}not aligned: {}; samples may sit up to {:.0f} ms beside the executions", device,
                           aligned.error().message(), static_cast<double>(options_.search_ns) / 1e6);

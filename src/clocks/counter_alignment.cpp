@@ -16,11 +16,15 @@ int64_t floor_divide(int64_t value, int64_t by) { return value / by - (value % b
 
 constexpr double piece_ns = 3e9;      // the drift is taken as constant for so long
 constexpr size_t piece_matches = 12;  // and a piece has at least so many matches
+constexpr double slope_error_limit = 2e-6;  // a drift that is less certain than this is taken as none
 // The first mapping begins before the first stretch, so that no sample is left to the coarse mapping before it.
-constexpr double first_mapping_lead_ns = 60e9;
+constexpr double first_mapping_lead_ns = 2e9;
 
-// Edges that have nothing to do with each other lie a quarter of a sample from any line, in the median.
+// In intervals. Edges that have nothing to do with each other lie a quarter of a sample from any line, in the median.
 constexpr double worst_residual = 0.15;
+// And no fit is better than this: SMs do not start and stop all at once.
+constexpr double least_residual = 0.002;
+constexpr size_t parts_of_window = 4;
 
 // Corrections over time (x: ns since the first stretch) as lines that follow each other.
 struct Segment {
@@ -28,6 +32,19 @@ struct Segment {
   Line line;
   double residual = 0;
 };
+
+// How far off the slope may be: as for a least-squares line through points spread evenly over their span, where the
+// standard error is σ √12 ÷ (span √n); σ from the median distance.
+// No match is better than half a µs, however well a few of them agree.
+double slope_error(const std::vector<Point>& points, const Line& line) {
+  const double span = points.back().x - points.front().x;
+  std::vector<double> rests;
+  for (const Point& point : points) {
+    rests.push_back(point.y - line.at(point.x));
+  }
+  const double sigma = std::max(500.0, 1.4826 * median_distance(rests, 0));
+  return span <= 0 ? INFINITY : sigma * std::sqrt(12 / static_cast<double>(points.size())) / span;
+}
 
 // A line each for consecutive pieces of at least piece_ns and piece_matches; the rest goes to the last.
 std::vector<Line> piece_lines(const std::vector<Point>& points) {
@@ -45,6 +62,13 @@ std::vector<Line> piece_lines(const std::vector<Point>& points) {
     }
   }
   lines.push_back(robust_line(gathered));
+  if (lines.size() == 1 && slope_error(points, lines[0]) > slope_error_limit) {
+    std::vector<double> corrections;
+    for (const Point& point : points) {
+      corrections.push_back(point.y);
+    }
+    lines[0] = {lines[0].x, median(corrections), 0};
+  }
   return lines;
 }
 
@@ -79,6 +103,26 @@ std::vector<double> measure_residuals(const std::vector<Point>& points, std::vec
     all.insert(all.end(), own.begin(), own.end());
   }
   return all;
+}
+
+struct Fit {
+  std::vector<Segment> segments;  // none: there are too few points
+  double residual = 0, drift = 0;
+  double error = INFINITY;  // of the whole, roughly: as of a mean of as many values
+};
+
+Fit fit(std::vector<Point> points) {
+  Fit result;
+  if (points.size() < 3) {
+    return result;
+  }
+  std::sort(points.begin(), points.end(), [](const Point& a, const Point& b) { return a.x < b.x; });
+  result.segments = fit_segments(points);
+  result.residual = median(measure_residuals(points, result.segments));
+  result.drift = result.segments.size() == 1 ? result.segments[0].line.slope : robust_line(points).slope;
+  // No match is better than half a µs, however well a few of them agree.
+  result.error = std::max(500.0, result.residual) / std::sqrt(static_cast<double>(points.size()));
+  return result;
 }
 
 // Kernels start a little after, and end a little before, CUPTI says. Edges of both kinds then lie on either side of the
@@ -191,10 +235,11 @@ Result<Alignment> CounterAlignment::align() const {
     return std::unexpected(path.error());
   }
 
-  // Edges tell more than a stretch as a whole; where there are none, the best offset of each stretch is what there is.
+  // Mostly edges tell more than parts of a stretch; where there are none, or where kernels fade out, the parts do.
   std::vector<Edge> edges;
   std::vector<double> corrections;  // of the stretch that an edge lies in
-  std::vector<Point> from_edges, from_windows;
+  std::vector<Point> from_edges, from_parts;
+  std::vector<double> intervals;
   const int64_t origin_ns = windows.front().origin_ns();
   for (size_t i = 0; i < windows.size(); ++i) {
     if (std::isnan((*path)[i])) {
@@ -206,28 +251,36 @@ Result<Alignment> CounterAlignment::align() const {
       edges.push_back(edge);
       corrections.push_back((*path)[i]);
     }
-    from_windows.push_back({shift + static_cast<double>(options_.window_ns) / 2, (*path)[i]});
+    intervals.push_back(windows[i].interval_ns());
+    for (size_t part = 0; part < parts_of_window; ++part) {
+      const double own = windows[i].part_minimum((*path)[i], windows[i].interval_ns() / 2, part, parts_of_window);
+      if (!std::isnan(own)) {
+        from_parts.push_back({shift + windows[i].part_middle_ns(part, parts_of_window), own});
+      }
+    }
   }
   const double bias = edge_bias(edges);
   for (size_t i = 0; i < edges.size(); ++i) {
     from_edges.push_back({edges[i].time_ns, corrections[i] + edges[i].error_ns - (edges[i].rising ? bias : -bias)});
   }
-  const bool by_edges = from_edges.size() >= piece_matches;
-  std::vector<Point>& points = by_edges ? from_edges : from_windows;
-  std::sort(points.begin(), points.end(), [](const Point& a, const Point& b) { return a.x < b.x; });
-
-  Alignment result;
-  result.edges = from_edges.size();
-  std::vector<Segment> segments = fit_segments(points);
-  result.residual_ns = std::llround(median(measure_residuals(points, segments)));
-  if (const double limit = worst_residual * windows.front().interval_ns();
-      static_cast<double>(result.residual_ns) > limit) {
-    return fail(
-        ErrorKind::unavailable,
-        fmt::format("the moments at which the device became busy or idle disagree about the offset by {:.1f} µs",
-                    static_cast<double>(result.residual_ns) / 1e3));
+  const double interval_ns = median(intervals);
+  const Fit edge_fit = fit(std::move(from_edges)), part_fit = fit(std::move(from_parts));
+  const bool by_edges = edge_fit.error <= part_fit.error;
+  const Fit& best = by_edges ? edge_fit : part_fit;
+  if (best.segments.empty()) {
+    return fail(ErrorKind::unavailable, "too little changed on the device for an offset that could be checked");
   }
-  for (const Segment& segment : segments) {
+  const double residual_ns = std::max(least_residual * interval_ns, best.residual);
+  if (residual_ns > worst_residual * interval_ns) {
+    return fail(ErrorKind::unavailable,
+                fmt::format("the moments at which the device's load changed disagree about the offset by {:.1f} µs",
+                            residual_ns / 1e3));
+  }
+  Alignment result;
+  result.edges = by_edges ? edges.size() : 0;
+  result.residual_ns = std::llround(residual_ns);
+  result.drift_ns_per_s = best.drift * 1e9;
+  for (const Segment& segment : best.segments) {
     // x is CLOCK_MONOTONIC by the coarse offset, so it runs as the raw clock does.
     ClockMapping mapping;
     mapping.source = ClockSource::counters;
@@ -235,10 +288,9 @@ Result<Alignment> CounterAlignment::align() const {
     mapping.from_ns = origin_ns + std::llround(segment.from) - options_.coarse_offset_ns;
     mapping.offset_ns = options_.coarse_offset_ns + std::llround(segment.line.at(segment.from));
     mapping.drift_ns_per_s = segment.line.slope * 1e9;
-    mapping.residual_ns = std::llround(segment.residual);
+    mapping.residual_ns = std::llround(std::max(least_residual * interval_ns, segment.residual));
     result.mappings.push_back(mapping);
   }
-  result.drift_ns_per_s = robust_line(points).slope * 1e9;
   return result;
 }
 

@@ -28,7 +28,7 @@ struct AlignmentOptions {
 
 struct Alignment {
   std::vector<ClockMapping> mappings;  // by from_ns, at least one; each with its residual
-  size_t edges = 0;  // idle-to-busy moments that were matched
+  size_t edges = 0;  // idle-to-busy moments that were matched; 0: the load over time was
   int64_t residual_ns = 0;  // median distance of an edge (or a stretch) from the mappings
   double drift_ns_per_s = 0;  // of CLOCK_MONOTONIC against the raw clock, over all
 };

@@ -92,9 +92,11 @@ WindowFit::WindowFit(std::span<const MeasuredLoad> samples, std::span<const Expe
 }
 
 template <class Take>
-void WindowFit::for_each(double offset_ns, Take&& take) const {
+void WindowFit::for_each(double offset_ns, size_t part, size_t parts, Take&& take) const {
   size_t hint = 0, warp_hint = 0;
-  for (const Row& row : samples_) {
+  const size_t to = samples_.size() * (part + 1) / parts;
+  for (size_t i = samples_.size() * part / parts; i < to; ++i) {
+    const Row& row = samples_[i];
     double cost = 0;
     const double start = row.start + offset_ns, end = row.end + offset_ns;
     if (use_busy_) {
@@ -109,27 +111,29 @@ void WindowFit::for_each(double offset_ns, Take&& take) const {
   }
 }
 
-double WindowFit::cost(double offset_ns) const {
+double WindowFit::cost_of(double offset_ns, size_t part, size_t parts) const {
   double sum = 0;
-  for_each(offset_ns, [&](double one) { sum += one; });
+  for_each(offset_ns, part, parts, [&](double one) { sum += one; });
   return sum;
 }
 
+double WindowFit::cost(double offset_ns) const { return cost_of(offset_ns, 0, 1); }
+
 void WindowFit::costs(double offset_ns, std::vector<double>& out) const {
   out.clear();
-  for_each(offset_ns, [&](double one) { out.push_back(one); });
+  for_each(offset_ns, 0, 1, [&](double one) { out.push_back(one); });
 }
 
-double WindowFit::minimum(double middle_ns, double reach_ns) const {
+double WindowFit::minimum_of(double middle_ns, double reach_ns, size_t part, size_t parts) const {
   // The sum of absolute differences has one minimum per edge near the right one, so it is scanned, ever finer, down to
   // a hundredth of an interval.
-  double best = middle_ns, best_cost = cost(middle_ns);
+  double best = middle_ns, best_cost = cost_of(middle_ns, part, parts);
   double reach = reach_ns;
   while (reach > interval_ns_ / 100) {
     const double middle = best, step = reach / 5;
     for (int i = -5; i <= 5; ++i) {
       const double offset = middle + i * step;
-      if (const double here = cost(offset); here < best_cost) {
+      if (const double here = cost_of(offset, part, parts); here < best_cost) {
         best = offset;
         best_cost = here;
       }
@@ -137,6 +141,20 @@ double WindowFit::minimum(double middle_ns, double reach_ns) const {
     reach = step;
   }
   return best;
+}
+
+double WindowFit::part_minimum(double middle_ns, double reach_ns, size_t part, size_t parts) const {
+  const double best = minimum_of(middle_ns, reach_ns, part, parts);
+  const double there = cost_of(best, part, parts);
+  // A minimum at the rim, or one that is hardly better than its surroundings, is none.
+  const double rim = std::min(cost_of(middle_ns - reach_ns, part, parts), cost_of(middle_ns + reach_ns, part, parts));
+  const bool inside = std::abs(best - middle_ns) < 0.95 * reach_ns;
+  return inside && rim - there > 0.2 ? best : std::nan("");
+}
+
+double WindowFit::part_middle_ns(size_t part, size_t parts) const {
+  const Row& row = samples_[samples_.size() * (2 * part + 1) / (2 * parts)];
+  return (row.start + row.end) / 2;
 }
 
 std::vector<Edge> WindowFit::edges(double offset_ns) const {

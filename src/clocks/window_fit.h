@@ -37,8 +37,14 @@ class WindowFit {
   [[nodiscard]] double cost(double offset_ns) const;
   // The same, sample by sample.
   void costs(double offset_ns, std::vector<double>& out) const;
-  // The offset with the least cost in [middle − reach, middle + reach].
-  [[nodiscard]] double minimum(double middle_ns, double reach_ns) const;
+  // The offset with the least cost in [middle − reach, middle + reach], to a hundredth of an interval.
+  [[nodiscard]] double minimum(double middle_ns, double reach_ns) const {
+    return minimum_of(middle_ns, reach_ns, 0, 1);
+  }
+  // The same by one part of the samples alone, of `parts` of equal number: how far these lie apart says how good the
+  // whole is. NaN: nothing varies in this part.
+  [[nodiscard]] double part_minimum(double middle_ns, double reach_ns, size_t part, size_t parts) const;
+  [[nodiscard]] double part_middle_ns(size_t part, size_t parts) const;  // since the origin
   // Where the device became busy or idle, at an offset that is right to within half an interval.
   [[nodiscard]] std::vector<Edge> edges(double offset_ns) const;
 
@@ -48,7 +54,9 @@ class WindowFit {
     double busy, warps;
   };
   template <class Take>
-  void for_each(double offset_ns, Take&& take) const;
+  void for_each(double offset_ns, size_t part, size_t parts, Take&& take) const;
+  [[nodiscard]] double cost_of(double offset_ns, size_t part, size_t parts) const;
+  [[nodiscard]] double minimum_of(double middle_ns, double reach_ns, size_t part, size_t parts) const;
   [[nodiscard]] double squash(double warps) const { return warps / (warps + typical_warps_); }
 
   std::vector<Row> samples_;

@@ -1,7 +1,6 @@
 // The injected library in a whole process, on the stand-in for CUDA, read through the memory file: no privileges needed.
 #include <gtest/gtest.h>
 #include <poll.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -34,11 +33,11 @@ class InjectedTest : public testing::Test {
     ring_ = std::make_unique<MemoryRing>(std::move(*ring));
     variables_ = {{"CUDA_INJECTION64_PATH", library_path},
                   {"LD_LIBRARY_PATH", stand_in_path},
-                  {"KVET_SIMCUDA_DEVICE", "/kvet-injected-test-" + std::to_string(getpid())},
+                  {"KVET_SIMCUDA_DEVICE", testing::TempDir() + "kvet-injected-test-" + std::to_string(getpid())},
                   {"KVET_MEMORY_FD", std::to_string(ring_->descriptor())},
                   {"KVET_MEMORY_PATH", ring_->path()}};
   }
-  void TearDown() override { shm_unlink(variables_["KVET_SIMCUDA_DEVICE"].c_str()); }
+  void TearDown() override { unlink(variables_["KVET_SIMCUDA_DEVICE"].c_str()); }
   void start(const std::string& mode, int launches) {
     int in[2], out[2];
     ASSERT_EQ(pipe(in), 0);

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -92,6 +93,26 @@ struct GraphExec {
   std::vector<Node> nodes;
 };
 
+// Objects that the client holds by address and may destroy.
+template <class Object>
+class Owned {
+ public:
+  Object* keep(std::unique_ptr<Object> object) {
+    std::lock_guard guard(mutex_);
+    Object* address = object.get();
+    objects_[address] = std::move(object);
+    return address;
+  }
+  bool destroy(void* address) {
+    std::lock_guard guard(mutex_);
+    return objects_.erase(address) == 1;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<void*, std::unique_ptr<Object>> objects_;
+};
+
 struct Driver {
   World* world = nullptr;
   uint32_t process = none;
@@ -100,6 +121,9 @@ struct Driver {
   std::recursive_mutex mutex;  // guards what follows
   std::vector<std::unique_ptr<Context>> contexts;
   std::vector<std::unique_ptr<Module>> modules;
+  Owned<Graph> graphs;
+  Owned<GraphExec> graph_execs;
+  Owned<EventHandle> events;
   std::atomic<uint32_t> next_correlation{1};
   uint32_t next_context = 1, next_stream = 13, next_graph = 1;  // stream ids start where CUPTI's do
   uint64_t next_address = 0x7f0000000000ull;

@@ -15,7 +15,7 @@ Result begin_capture(void* handle) {
   if (stream == nullptr || stream == &stream->context->null_stream || stream->capture != nullptr) {
     return error_stream_capture_unsupported;
   }
-  stream->capture = new Graph;
+  stream->capture = driver().graphs.keep(std::make_unique<Graph>());
   stream->capture->origin = stream;
   return success;
 }
@@ -53,7 +53,7 @@ Result instantiate(void** handle, void* graph) {
   Locked world(*driver().world);
   made->first_node_id = world->next_graph_node_id + 1;
   world->next_graph_node_id += made->nodes.size();
-  *handle = made.release();
+  *handle = driver().graph_execs.keep(std::move(made));
   return success;
 }
 
@@ -123,12 +123,10 @@ SIMCUDA_API int cuGraphLaunch(void* exec, void* stream) {
 }
 
 SIMCUDA_API int cuGraphDestroy(void* graph) {
-  delete static_cast<Graph*>(graph);
-  return success;
+  return driver().graphs.destroy(graph) ? success : error_invalid_value;
 }
 SIMCUDA_API int cuGraphExecDestroy(void* exec) {
-  delete static_cast<GraphExec*>(exec);
-  return success;
+  return driver().graph_execs.destroy(exec) ? success : error_invalid_value;
 }
 
 }  // namespace simcuda::driver

@@ -129,7 +129,7 @@ SIMCUDA_API int cuEventCreate(void** event, unsigned flags) {
       world->events[i] = Event{.used = 1, .process = driver().process, .issued = 0, .completed = 0, .time_ns = 0};
       world->event_limit = std::max(world->event_limit, i + 1);
       made->world_index = i;
-      *event = made.release();
+      *event = driver().events.keep(std::move(made));
       return success;
     }
   }
@@ -140,12 +140,14 @@ SIMCUDA_API int cuEventDestroy_v2(void* handle) {
   if (handle == nullptr) {
     return error_invalid_handle;
   }
-  std::unique_ptr<EventHandle> event(static_cast<EventHandle*>(handle));
-  Locked world(*driver().world);
-  Event& slot = world->events[event->world_index];
-  if (slot.issued == slot.completed) {  // else somebody may still refer to it: the slot stays until the process ends
-    slot.used = 0;
+  {
+    Locked world(*driver().world);
+    Event& slot = world->events[static_cast<EventHandle*>(handle)->world_index];
+    if (slot.issued == slot.completed) {  // else somebody may still refer to it: the slot stays until the process ends
+      slot.used = 0;
+    }
   }
+  driver().events.destroy(handle);
   return success;
 }
 

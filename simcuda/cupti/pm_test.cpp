@@ -31,6 +31,7 @@ int cuptiPmSamplingCounterDataImageInitialize(kvet_pm_image_initialize*);
 int cuptiPmSamplingGetCounterDataInfo(kvet_pm_image_info*);
 int cuptiPmSamplingCounterDataGetSampleInfo(kvet_pm_sample_info*);
 int cuptiProfilerHostInitialize(kvet_pm_host_initialize*);
+int cuptiProfilerHostDeinitialize(kvet_pm_host_object*);
 int cuptiProfilerHostConfigAddMetrics(kvet_pm_host_add_metrics*);
 int cuptiProfilerHostGetConfigImageSize(kvet_pm_host_config_size*);
 int cuptiProfilerHostGetConfigImage(kvet_pm_host_config*);
@@ -86,6 +87,12 @@ struct Sampler {
     image.resize(image_size.image_size);
     reset();
   }
+  ~Sampler() {
+    kvet_pm_host_object object{0, nullptr, host};
+    cuptiProfilerHostDeinitialize(&object);
+  }
+  Sampler(const Sampler&) = delete;
+  Sampler& operator=(const Sampler&) = delete;
   void reset() {
     kvet_pm_image_initialize initialize{0, nullptr, sampling, image.size(), image.data()};
     EXPECT_EQ(cuptiPmSamplingCounterDataImageInitialize(&initialize), 0);

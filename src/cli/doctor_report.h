@@ -29,6 +29,6 @@ struct DoctorFindings {
 };
 
 [[nodiscard]] std::string doctor_text(const DoctorFindings& findings);  // at most 100 columns wide
-[[nodiscard]] std::string doctor_json(const DoctorFindings& findings);  // docs/doctor-json.md
+[[nodiscard]] std::string doctor_json(const DoctorFindings& findings);  // docs/doctor-schema.md
 
 }  // namespace kvet::cli

@@ -43,7 +43,6 @@ int run_record(const RecordOptions& options) {
                                        .discard = options.discard,
                                        .meta = options.meta,
                                        .kvet_version = version(),
-                                       .inject_library = "",
                                        .sampler_program = "/proc/self/exe"});
   if (!outcome) {
     return report_error(outcome.error());

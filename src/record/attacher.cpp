@@ -1,6 +1,8 @@
 #include "record/attacher.h"
 
+#include <fcntl.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -26,7 +28,14 @@ std::span<const probes::ProbedFunction> functions_of(const probes::UprobeProgram
 }  // namespace
 
 Attacher::Attacher(const Programs& programs, AttachEvents events)
-    : programs_(programs), events_(std::move(events)), index_(functions_of(programs.cuda), functions_of(programs.nccl)) {}
+    : programs_(programs),
+      events_(std::move(events)),
+      index_(functions_of(programs.cuda), functions_of(programs.nccl)) {
+  if (programs_.activity != nullptr) {
+    FileDescriptor file(open(programs_.activity_file.c_str(), O_PATH | O_CLOEXEC));
+    activity_library_ = index_.identify(std::move(file), programs_.activity_file);
+  }
+}
 
 void Attacher::on_mapping(int pid, const Mapping& mapping) {
   FileDescriptor file = open_mapping(pid, mapping);
@@ -51,7 +60,6 @@ void Attacher::attach(int pid, const std::shared_ptr<const Library>& library) {
   if (library->kind == LibraryKind::inject) {
     if (programs_.activity != nullptr) {
       waiting_.push_back({pid, library, now_ns(), 0});
-      retry_tables();
     }
     return;
   }
@@ -63,7 +71,11 @@ void Attacher::attach(int pid, const std::shared_ptr<const Library>& library) {
   if (program == nullptr || library->functions.empty()) {
     return;
   }
+  closer_.hold_off();
   Attachment attachment = attach_uprobes(*program, *library, pid);
+  if (attachment.gone) {
+    return;
+  }
   if (attachment.failure) {
     events_.failed(*library, *attachment.failure);
   }
@@ -78,22 +90,23 @@ bool Attacher::open_table(const WaitingTable& waiting) {
   if (!table) {
     return false;
   }
-  // The table first: once the library sees the probe it may run to its end, and its names with it.
-  events_.table(waiting.pid, std::move(*table));
   Process& process = processes_[waiting.pid];
-  const bool attached = std::ranges::any_of(process.libraries, [&](const std::shared_ptr<const Library>& other) {
-    return other->same_file(*waiting.library);
-  });
-  if (attached) {
-    return true;  // the program was replaced by exec: the kernel carries the probe over to the new mapping
-  }
-  auto attachment = programs_.activity->attach(waiting.library->reachable_path(), waiting.pid);
-  if (!attachment) {
-    events_.failed(*waiting.library, attachment.error());
-    return true;
-  }
+  const bool attached =
+      waiting.library->same_file(*activity_library_) ||
+      std::ranges::any_of(process.libraries, [&](const std::shared_ptr<const Library>& other) {
+        return other->same_file(*waiting.library);  // exec: the kernel carries the probe over to the new mapping
+      });
   process.libraries.push_back(waiting.library);
-  process.activity.push_back(*attachment);
+  if (!attached) {
+    // Another copy of the library: a container that brings its own. For this process alone.
+    if (auto attachment = programs_.activity->attach(waiting.library->reachable_path(), waiting.pid); !attachment) {
+      events_.failed(*waiting.library, attachment.error());
+      return true;
+    }
+  }
+  // Signed last: the library goes on when it sees it, and then nothing may be missing.
+  [[maybe_unused]] const bool signed_it = table->sign(getpid());
+  events_.table(waiting.pid, std::move(*table));
   events_.attached(waiting.pid, *waiting.library);
   return true;
 }
@@ -156,10 +169,6 @@ void Attacher::on_exit(int pid) {
 void Attacher::let_go(Process& process) {
   closer_.close(std::move(process.links));
   process.links.clear();
-  for (const int attachment : process.activity) {
-    programs_.activity->detach(attachment);
-  }
-  process.activity.clear();
 }
 
 bool Attacher::uses_cuda(int pid) const {

@@ -32,6 +32,7 @@ class Attacher {
     const probes::UprobeProgram* cuda = nullptr;  // nullptr: not wanted, or did not load
     const probes::UprobeProgram* nccl = nullptr;
     probes::ActivityProbe* activity = nullptr;
+    std::string activity_file;  // the injected library to which it is attached already, for all processes
   };
   Attacher(const Programs& programs, AttachEvents events);
 
@@ -43,15 +44,15 @@ class Attacher {
   [[nodiscard]] bool uses_cuda(int pid) const;
   [[nodiscard]] std::vector<int> processes() const;
 
-  // Processes whose injected library has not made its table yet: tries again. True while there are some that are young
-  // enough for it to be soon.
+  // Processes whose injected library was seen and whose table was not opened yet.
+  [[nodiscard]] bool has_waiting_tables() const { return !waiting_.empty(); }
+  // Tries to open them. True while there are some that are young enough for it to be soon.
   bool retry_tables();
 
  private:
   struct Process {
     std::vector<std::shared_ptr<const Library>> libraries;
     UprobeLinks links;
-    std::vector<int> activity;  // attachments of the activity probe
   };
   struct WaitingTable {
     int pid = 0;
@@ -66,6 +67,7 @@ class Attacher {
   Programs programs_;
   AttachEvents events_;
   LibraryIndex index_;
+  std::shared_ptr<const Library> activity_library_;
   std::unordered_map<int, Process> processes_;
   std::vector<WaitingTable> waiting_;
   LinkCloser closer_;

@@ -1,10 +1,5 @@
 #include "record/injection.h"
 
-#include <unistd.h>
-
-#include <climits>
-#include <vector>
-
 namespace kvet::record {
 
 namespace {
@@ -13,36 +8,12 @@ constexpr const char* library_name = "libkvet_inject.so";
 constexpr const char* cuda_variable = "CUDA_INJECTION64_PATH";
 constexpr const char* nvtx_variable = "NVTX_INJECTION64_PATH";
 
-std::string own_folder() {
-  char path[PATH_MAX];
-  const ssize_t size = readlink("/proc/self/exe", path, sizeof path);
-  std::string folder(path, size > 0 ? static_cast<size_t>(size) : 0);
-  const size_t slash = folder.rfind('/');
-  return slash == std::string::npos ? "." : folder.substr(0, slash);
-}
-
 bool is_ours(std::string_view path) {
   const size_t slash = path.rfind('/');
   return path.substr(slash == std::string_view::npos ? 0 : slash + 1) == library_name;
 }
 
 }  // namespace
-
-Result<std::string> find_inject_library(const std::string& given) {
-  const std::string folder = own_folder();
-  const std::vector<std::string> places =
-      given.empty() ? std::vector<std::string>{folder + "/" + library_name, folder + "/../lib/kvet/" + library_name,
-                                               folder + "/../lib/" + library_name}
-                    : std::vector<std::string>{given};
-  for (const std::string& place : places) {
-    char resolved[PATH_MAX];
-    if (access(place.c_str(), R_OK) == 0 && realpath(place.c_str(), resolved) != nullptr) {
-      return std::string(resolved);
-    }
-  }
-  return fail(ErrorKind::unavailable, "kvet's injected library is not there", places.front(),
-              std::string("put ") + library_name + " beside the kvet program");
-}
 
 std::optional<std::string> injection_taken(const Environment& environment) {
   const auto holder = variable(environment, cuda_variable);

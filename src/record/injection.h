@@ -5,13 +5,9 @@
 #include <optional>
 #include <string>
 
-#include "base/result.h"
 #include "record/invoking_user.h"
 
 namespace kvet::record {
-
-// Where libkvet_inject.so lies: the given path, else beside the program that is running. Errors: unavailable.
-[[nodiscard]] Result<std::string> find_inject_library(const std::string& given);
 
 // Why the library cannot be injected with this environment; empty where it can.
 [[nodiscard]] std::optional<std::string> injection_taken(const Environment& environment);

@@ -40,25 +40,25 @@ Result<std::unique_ptr<KernelSources>> KernelSources::load(EventSink& sink, prob
 
 void KernelSources::drop(const std::string& source, const std::string& why) { dropped_.emplace_back(source, why); }
 
-void KernelSources::load_programs(probes::ActivityDecoder* activity) {
+void KernelSources::load_programs(probes::ActivityDecoder* activity, const std::string& library) {
   const probes::UprobeWay way = best_uprobe_way();
-  auto sched = probes::SchedProbe::load(
-      *targets_, [this](std::span<const std::byte> event) { sched_decoder_.decode(event); });
+  auto sched =
+      probes::SchedProbe::load(*targets_, [this](std::span<const std::byte> event) { sched_decoder_.decode(event); });
   if (sched) {
     sched_.emplace(std::move(*sched));
   } else {
     drop("sched", sched.error().message());
   }
-  auto launch = probes::LaunchProbe::load(
-      *targets_, way, activity != nullptr, [this](std::span<const std::byte> event) { launch_decoder_.decode(event); });
+  auto launch = probes::LaunchProbe::load(*targets_, way, activity != nullptr,
+                                          [this](std::span<const std::byte> event) { launch_decoder_.decode(event); });
   if (launch) {
     launch_.emplace(std::move(*launch));
     launch_program_ = launch_->program();
   } else {
     drop("launch", launch.error().message());
   }
-  auto nccl = probes::NcclProbe::load(
-      *targets_, way, [this](std::span<const std::byte> event) { nccl_decoder_.decode(event); });
+  auto nccl = probes::NcclProbe::load(*targets_, way,
+                                      [this](std::span<const std::byte> event) { nccl_decoder_.decode(event); });
   if (nccl) {
     nccl_.emplace(std::move(*nccl));
     nccl_program_ = nccl_->program();
@@ -66,22 +66,28 @@ void KernelSources::load_programs(probes::ActivityDecoder* activity) {
     drop("nccl", nccl.error().message());
   }
   if (activity != nullptr) {
-    load_activity(*activity);
+    load_activity(*activity, library);
   }
   watcher_->set_programs({.cuda = launch_ ? &launch_program_ : nullptr,
                           .nccl = nccl_ ? &nccl_program_ : nullptr,
-                          .activity = activity_probe_ ? &*activity_probe_ : nullptr});
+                          .activity = activity_probe_ ? &*activity_probe_ : nullptr,
+                          .activity_file = library});
 }
 
-void KernelSources::load_activity(probes::ActivityDecoder& activity) {
+void KernelSources::load_activity(probes::ActivityDecoder& activity, const std::string& library) {
   auto probe = probes::ActivityProbe::load({});
   if (!probe) {
     drop("activity", probe.error().message());
     return;
   }
+  // Once, for whoever will map this file: a target finds its reader there from its first instruction on.
+  if (auto attached = probe->attach(library); !attached) {
+    drop("activity", attached.error().message());
+    return;
+  }
   activity_probe_.emplace(std::move(*probe));
-  auto reader = probes::RingReader::open(
-      activity_probe_->ring_descriptor(), [this, &activity](std::span<const std::byte> event) {
+  auto reader =
+      probes::RingReader::open(activity_probe_->ring_descriptor(), [this, &activity](std::span<const std::byte> event) {
         kvet_event_header header;
         if (event.size() >= sizeof header) {
           std::memcpy(&header, event.data(), sizeof header);
@@ -156,9 +162,7 @@ uint64_t KernelSources::captured_launches() const {
 probes::BpfCounters KernelSources::activity_counters() const {
   return activity_probe_ ? activity_probe_->counters() : probes::BpfCounters{};
 }
-uint64_t KernelSources::missed_batches() const {
-  return activity_probe_ ? activity_probe_->missed_recursions() : 0;
-}
+uint64_t KernelSources::missed_batches() const { return activity_probe_ ? activity_probe_->missed_recursions() : 0; }
 void KernelSources::forget_process(int32_t pid) {
   if (launch_) {
     launch_->forget(pid);

@@ -30,8 +30,9 @@ class KernelSources {
   // Errors: unavailable, when processes cannot be followed.
   static Result<std::unique_ptr<KernelSources>> load(EventSink& sink, probes::ProcessDirectory& processes);
 
-  // The other programs. `activity` set: the device tier, in which launches are only counted.
-  void load_programs(probes::ActivityDecoder* activity);
+  // The other programs. `activity` set: the device tier, in which launches are only counted; `library` is then the file
+  // that is injected.
+  void load_programs(probes::ActivityDecoder* activity, const std::string& library);
   // Follows these processes from now on.
   Result<void> start(const std::vector<int>& processes);
 
@@ -56,7 +57,7 @@ class KernelSources {
 
  private:
   KernelSources(EventSink& sink, probes::ProcessDirectory& processes);
-  void load_activity(probes::ActivityDecoder& activity);
+  void load_activity(probes::ActivityDecoder& activity, const std::string& library);
 
   probes::ProcessDirectory& processes_;
   probes::SchedDecoder sched_decoder_;

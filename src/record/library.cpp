@@ -50,7 +50,7 @@ bool Library::same_file(const Library& other) const {
 }
 
 std::shared_ptr<const Library> LibraryIndex::identify(FileDescriptor file, const std::string& path) {
-  struct stat status {};
+  struct stat status{};
   if (fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
     static const auto nothing = std::make_shared<const Library>();
     return nothing;

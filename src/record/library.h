@@ -33,10 +33,10 @@ struct FunctionOffset {
 struct Library {
   LibraryKind kind = LibraryKind::other;
   FileIdentity identity;
-  std::string path;      // as the first process that mapped it names it, for messages
+  std::string path;  // as the first process that mapped it names it, for messages
   std::string soname;
   std::string build_id;
-  FileDescriptor file;   // O_PATH; keeps it reachable after that process has gone; closed for LibraryKind::other
+  FileDescriptor file;  // O_PATH; keeps it reachable after that process has gone; closed for LibraryKind::other
   std::vector<FunctionOffset> functions;
 
   // A path that this process can open, whatever mount namespace the library comes from.

@@ -5,7 +5,11 @@ namespace kvet::record {
 void LossLedger::report(Source source, LossKind kind, uint64_t total, int64_t now_ns) {
   Reported& reported = reported_[{source, kind}];
   if (total > reported.total) {
-    Loss loss{.source = source, .kind = kind, .process = {}, .count = total - reported.total, .first_ns = {},
+    Loss loss{.source = source,
+              .kind = kind,
+              .process = {},
+              .count = total - reported.total,
+              .first_ns = {},
               .last_ns = now_ns};
     if (reported.at_ns != 0) {
       loss.first_ns = reported.at_ns;

@@ -41,7 +41,8 @@ Result<MappingWatch> MappingWatch::open() {
   const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   const long cpus = sysconf(_SC_NPROCESSORS_CONF);
   for (int cpu = 0; cpu < cpus; ++cpu) {
-    FileDescriptor event(static_cast<int>(syscall(SYS_perf_event_open, &attributes, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC)));
+    FileDescriptor event(
+        static_cast<int>(syscall(SYS_perf_event_open, &attributes, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC)));
     if (!event.valid() && errno == ENODEV) {
       continue;  // a CPU that is not there now
     }
@@ -95,9 +96,8 @@ bool MappingWatch::poll(Cpu& cpu, const std::function<void(int, const Mapping&)>
       std::memcpy(&mmap_record, record_.data() + sizeof header, sizeof mmap_record);
       const auto* path = reinterpret_cast<const char*>(record_.data() + path_at);
       if (*path == '/') {  // "//anon", "[vdso]" and the like are no files
-        handler(static_cast<int>(mmap_record.pid),
-                {mmap_record.address, mmap_record.address + mmap_record.length,
-                 std::string(path, strnlen(path, header.size - path_at))});
+        handler(static_cast<int>(mmap_record.pid), {mmap_record.address, mmap_record.address + mmap_record.length,
+                                                    std::string(path, strnlen(path, header.size - path_at))});
       }
     } else if (header.type == PERF_RECORD_LOST) {
       lost = true;

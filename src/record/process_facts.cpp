@@ -152,7 +152,7 @@ std::optional<int32_t> thread_group(int id) {
 bool in_initial_pid_namespace() {
   // PROC_PID_INIT_INO of include/linux/proc_ns.h: the first namespace's inode number is fixed.
   constexpr ino_t initial = 0xEFFFFFFC;
-  struct stat status {};
+  struct stat status{};
   return stat("/proc/self/ns/pid", &status) == 0 && status.st_ino == initial;
 }
 

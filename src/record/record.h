@@ -26,7 +26,6 @@ struct RecordOptions {
   bool discard = false;                // the injected library throws its records away
   std::vector<std::pair<std::string, std::string>> meta;
   std::string kvet_version;
-  std::string inject_library;          // path of libkvet_inject.so; empty: beside this program
   std::string sampler_program = "/proc/self/exe";
 };
 

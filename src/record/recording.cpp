@@ -23,8 +23,8 @@ Result<void> Recording::find_target() {
     const auto group = thread_group(pid);
     const std::string subject = "process " + std::to_string(pid);
     if (!group) {
-      return fail(ErrorKind::unavailable, "there is no such process", subject, "check the id: `ps -p " +
-                  std::to_string(pid) + "`");
+      return fail(ErrorKind::unavailable, "there is no such process", subject,
+                  "check the id: `ps -p " + std::to_string(pid) + "`");
     }
     if (*group != pid) {
       return fail(ErrorKind::unavailable, "is a thread, not a process", subject,
@@ -58,8 +58,8 @@ Result<void> Recording::choose_tier() {
   }
   if (!options_.pid) {
     means.no_injection = injection_taken(environment_);
-    if (auto library = find_inject_library(options_.inject_library); library) {
-      inject_library_ = *library;
+    if (auto library = PrivateLibrary::create(); library) {
+      library_.emplace(std::move(*library));
     } else if (!means.no_injection) {
       means.no_injection = library.error().message();
     }
@@ -76,11 +76,12 @@ Result<void> Recording::choose_tier() {
     activity_ = std::make_unique<probes::ActivityDecoder>(
         sink_, devices_,
         probes::ActivityDecoder::Callbacks{
-            .translate_thread = [this](ProcessId process, int32_t thread) { return threads_.translate(process, thread); },
+            .translate_thread = [this](ProcessId process,
+                                       int32_t thread) { return threads_.translate(process, thread); },
             .open_table = {}});
   }
   if (kernel_) {
-    kernel_->load_programs(activity_.get());
+    kernel_->load_programs(activity_.get(), library_ ? library_->path() : "");
     if (plan_.inject && !kernel_->has_activity()) {
       return fail(ErrorKind::unavailable, kernel_->dropped().back().second, "the device tier",
                   "--tier host and --tier unprivileged do without it");
@@ -161,7 +162,7 @@ Result<void> Recording::start_target() {
                       .inherited = {},
                       .blocked_signals = signals_->blocked_before()};
   if (plan_.inject) {
-    InjectionSettings settings{.library = inject_library_, .wait_for_probe = plan_.bpf, .discard = options_.discard};
+    InjectionSettings settings{.library = library_->path(), .wait_for_probe = plan_.bpf, .discard = options_.discard};
     if (memory_) {
       settings.memory_descriptor = memory_->descriptor();
       settings.memory_path = memory_->path();

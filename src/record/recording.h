@@ -15,6 +15,7 @@
 #include "record/injection.h"
 #include "record/kernel_sources.h"
 #include "record/loss_ledger.h"
+#include "record/private_library.h"
 #include "record/record.h"
 #include "record/signals.h"
 #include "record/target.h"
@@ -71,7 +72,7 @@ class Recording {
   std::optional<InvokingUser> user_;
   Environment environment_;
   std::string program_;
-  std::string inject_library_;
+  std::optional<PrivateLibrary> library_;
   Plan plan_;
 
   std::unique_ptr<store::CaptureWriter> writer_;

@@ -96,8 +96,7 @@ void Recording::on_news(ProcessNews& news) {
       return;
     }
     case ProcessNews::Change::exec: {
-      const ProcessId process =
-          processes_.exec(news.pid, news.time_ns, news.name, news.command_line, news.used_cuda);
+      const ProcessId process = processes_.exec(news.pid, news.time_ns, news.name, news.command_line, news.used_cuda);
       threads_.set_process(process, news.pid, processes_.process(process).namespace_pid);
       return;
     }
@@ -122,7 +121,9 @@ void Recording::on_news(FailedNews& news) {
   const std::string message = news.error.message();
   if (complained_.insert(message).second) {
     print_warning("not recorded: " + message);
-    kernel_->drop(news.kind == LibraryKind::nccl ? "nccl" : news.kind == LibraryKind::cuda ? "launch" : "activity",
+    kernel_->drop(news.kind == LibraryKind::nccl   ? "nccl"
+                  : news.kind == LibraryKind::cuda ? "launch"
+                                                   : "activity",
                   message);
   }
 }
@@ -246,6 +247,9 @@ void Recording::drain() {
     fputs("\r\033[K", stderr);
   }
   const bool running = kernel_ ? !alive_.empty() : target_ && !target_->ended();
+  if (library_ && running) {
+    library_->keep();
+  }
   if (activity_ && running) {
     while (monotonic_ns() < window_to_ns_ + flush_patience_ns) {
       wait();

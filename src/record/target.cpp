@@ -20,7 +20,7 @@ namespace kvet::record {
 namespace {
 
 bool is_executable_file(const std::string& path) {
-  struct stat status {};
+  struct stat status{};
   return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && (status.st_mode & 0111) != 0;
 }
 
@@ -66,8 +66,8 @@ struct Child {
     if (word != 'g') {
       _exit(127);  // the recorder has gone or changed its mind
     }
-    if (user != nullptr && (setgroups(groups->size(), groups->data()) != 0 || setgid(user->group) != 0 ||
-                            setuid(user->user) != 0)) {
+    if (user != nullptr &&
+        (setgroups(groups->size(), groups->data()) != 0 || setgid(user->group) != 0 || setuid(user->user) != 0)) {
       give_up();
     }
     for (const int descriptor : *inherited) {
@@ -136,8 +136,15 @@ Result<Target> Target::prepare(const Start& start) {
   const std::vector<char*> arguments = pointers(start.command);
   const std::vector<char*> environment = pointers(start.environment);
   const std::vector<gid_t> groups = start.user ? groups_of(*start.user) : std::vector<gid_t>{};
-  Child child{start.program.c_str(), arguments.data(), environment.data(), start.user ? &*start.user : nullptr,
-              &groups, &start.inherited, go_read.get(), failure_write.get(), start.blocked_signals};
+  Child child{start.program.c_str(),
+              arguments.data(),
+              environment.data(),
+              start.user ? &*start.user : nullptr,
+              &groups,
+              &start.inherited,
+              go_read.get(),
+              failure_write.get(),
+              start.blocked_signals};
   target.program_ = start.program;
   target.pid_ = fork();
   if (target.pid_ == 0) {

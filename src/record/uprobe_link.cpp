@@ -2,6 +2,7 @@
 
 #include <bpf/bpf.h>
 #include <linux/perf_event.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -83,8 +84,7 @@ Result<void> attach_single(UprobeLinks& links, int program, const std::string& p
   attributes.config = at_return ? uint64_t{1} << return_bit : 0;
   attributes.uprobe_path = address_of(path.c_str());
   attributes.probe_offset = function.offset;
-  FileDescriptor event(
-      static_cast<int>(syscall(SYS_perf_event_open, &attributes, pid, -1, -1, PERF_FLAG_FD_CLOEXEC)));
+  FileDescriptor event(static_cast<int>(syscall(SYS_perf_event_open, &attributes, pid, -1, -1, PERF_FLAG_FD_CLOEXEC)));
   const char* const symbol = function.function->symbol;
   if (!event.valid()) {
     return fail(ErrorKind::unavailable, "cannot be probed: " + explain(errno), symbol);
@@ -92,8 +92,7 @@ Result<void> attach_single(UprobeLinks& links, int program, const std::string& p
   LIBBPF_OPTS(bpf_link_create_opts, options, .perf_event = {.bpf_cookie = function.function->cookie});
   FileDescriptor link(bpf_link_create(program, event.get(), BPF_PERF_EVENT, &options));
   if (!link.valid()) {
-    return fail(ErrorKind::unavailable, "cannot be probed: " + explain(errno), symbol,
-                "Linux 5.15 or newer is needed");
+    return fail(ErrorKind::unavailable, "cannot be probed: " + explain(errno), symbol, "Linux 5.15 or newer is needed");
   }
   links.push_back(std::move(link));
   links.push_back(std::move(event));
@@ -160,8 +159,9 @@ Result<void> attach_side(UprobeLinks& links, const probes::UprobeProgram& progra
 
 UprobeWay best_uprobe_way() {
   // The smallest program: return 0.
-  const bpf_insn instructions[] = {{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .src_reg = 0, .off = 0, .imm = 0},
-                                   {.code = BPF_JMP | BPF_EXIT, .dst_reg = 0, .src_reg = 0, .off = 0, .imm = 0}};
+  const bpf_insn instructions[] = {
+      {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .src_reg = 0, .off = 0, .imm = 0},
+      {.code = BPF_JMP | BPF_EXIT, .dst_reg = 0, .src_reg = 0, .off = 0, .imm = 0}};
   LIBBPF_OPTS(bpf_prog_load_opts, options,
               .expected_attach_type = static_cast<bpf_attach_type>(probes::attach_type_uprobe_multi));
   const FileDescriptor program(bpf_prog_load(BPF_PROG_TYPE_KPROBE, "kvet_try", "GPL", instructions, 2, &options));
@@ -185,6 +185,7 @@ Attachment attach_uprobes(const probes::UprobeProgram& program, const Library& l
       attachment.failure = attached.error();
     }
   }
+  attachment.gone = attachment.failure && kill(pid, 0) != 0 && errno == ESRCH;
   // In the order of closing: entries first.
   std::reverse(attachment.links.begin(), attachment.links.end());
   return attachment;

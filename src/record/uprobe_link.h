@@ -21,6 +21,7 @@ using UprobeLinks = std::vector<FileDescriptor>;
 
 struct Attachment {
   UprobeLinks links;
+  bool gone = false;  // the process had ended: nothing to probe
   std::optional<Error> failure;  // the first function that could not be probed, and why; the others are
 };
 [[nodiscard]] Attachment attach_uprobes(const probes::UprobeProgram& program, const Library& library, int pid);

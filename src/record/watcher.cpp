@@ -83,7 +83,14 @@ void Watcher::run() {
     epoll_wait(epoll_.get(), events, 8, soon ? 1 : 100);
     probe_->poll();
     poll_mappings();
-    soon = attacher_->retry_tables();
+    if (attacher_->has_waiting_tables()) {
+      // An injected library that finds its table open goes on to launch. The driver was mapped before it, perhaps on a CPU
+      // whose records had been read a moment too early: once more, so that its probes are in place.
+      poll_mappings();
+      soon = attacher_->retry_tables();
+    } else {
+      soon = false;
+    }
   }
 }
 

@@ -81,7 +81,7 @@ class Watcher {
   std::unique_ptr<MappingWatch> mappings_;
   Attacher::Programs programs_;
   std::unique_ptr<Attacher> attacher_;
-  FileDescriptor wake_;   // eventfd, to stop
+  FileDescriptor wake_;  // eventfd, to stop
   FileDescriptor epoll_;
   std::atomic<bool> stopping_{false};
   std::thread thread_;

@@ -31,7 +31,7 @@ struct user_pt_regs {
 #endif
 
 /* The address of the n-th 8-byte slot of arguments on the stack. */
-static __always_inline kvet_u64 stack_slot(struct pt_regs *registers, kvet_u32 slot) {
+static __always_inline kvet_u64 stack_slot(struct pt_regs* registers, kvet_u32 slot) {
   return PT_REGS_SP(registers) + KVET_STACK_ARGUMENTS_AT + 8 * slot;
 }
 
@@ -42,24 +42,24 @@ struct arguments {
 };
 #define KVET_ARGUMENTS 9
 
-static __always_inline void read_arguments(struct pt_regs *registers, struct arguments *arguments) {
+static __always_inline void read_arguments(struct pt_regs* registers, struct arguments* arguments) {
   arguments->values[0] = PT_REGS_PARM1(registers);
   arguments->values[1] = PT_REGS_PARM2(registers);
   arguments->values[2] = PT_REGS_PARM3(registers);
   arguments->values[3] = PT_REGS_PARM4(registers);
   arguments->values[4] = PT_REGS_PARM5(registers);
 #if defined(__TARGET_ARCH_arm64)
-  arguments->values[5] = ((struct user_pt_regs *)registers)->regs[5];
-  arguments->values[6] = ((struct user_pt_regs *)registers)->regs[6];
-  arguments->values[7] = ((struct user_pt_regs *)registers)->regs[7];
+  arguments->values[5] = ((struct user_pt_regs*)registers)->regs[5];
+  arguments->values[6] = ((struct user_pt_regs*)registers)->regs[6];
+  arguments->values[7] = ((struct user_pt_regs*)registers)->regs[7];
 #else
   arguments->values[5] = registers->r9;
 #endif
-  bpf_probe_read_user(&arguments->values[KVET_REGISTER_ARGUMENTS],
-                      8 * (KVET_ARGUMENTS - KVET_REGISTER_ARGUMENTS), (void *)stack_slot(registers, 0));
+  bpf_probe_read_user(&arguments->values[KVET_REGISTER_ARGUMENTS], 8 * (KVET_ARGUMENTS - KVET_REGISTER_ARGUMENTS),
+                      (void*)stack_slot(registers, 0));
 }
 
-static __always_inline kvet_u64 argument(struct arguments *arguments, kvet_i32 index) {
+static __always_inline kvet_u64 argument(struct arguments* arguments, kvet_i32 index) {
   return arguments->values[index & 15];
 }
 

@@ -33,7 +33,7 @@ struct {
 } counters SEC(".maps");
 
 static __always_inline void count(kvet_u32 counter) {
-  kvet_u64 *value = bpf_map_lookup_elem(&counters, &counter);
+  kvet_u64* value = bpf_map_lookup_elem(&counters, &counter);
   if (value) {
     *value += 1;
   }

@@ -52,11 +52,10 @@ constexpr Entry entries[] = {
 std::vector<ProbedFunction> make(bool count_only) {
   std::vector<ProbedFunction> functions;
   for (const Entry& entry : entries) {
-    const bool capture =
-        entry.function == KVET_FUNCTION_CAPTURE_BEGIN || entry.function == KVET_FUNCTION_CAPTURE_END;
+    const bool capture = entry.function == KVET_FUNCTION_CAPTURE_BEGIN || entry.function == KVET_FUNCTION_CAPTURE_END;
     const bool launch = entry.function <= KVET_FUNCTION_LAUNCH_HOST_FUNCTION;
-    uint64_t cookie = static_cast<uint64_t>(entry.function) |
-                      (static_cast<uint64_t>(entry.kind) << KVET_LAUNCH_COOKIE_KIND_SHIFT);
+    uint64_t cookie =
+        static_cast<uint64_t>(entry.function) | (static_cast<uint64_t>(entry.kind) << KVET_LAUNCH_COOKIE_KIND_SHIFT);
     if (entry.per_thread) {
       cookie |= KVET_LAUNCH_COOKIE_PER_THREAD;
     }

@@ -44,8 +44,6 @@ UprobeProgram NcclProbe::program() const {
 
 size_t NcclProbe::poll() { return implementation_->reader->poll(); }
 
-BpfCounters NcclProbe::counters() const {
-  return read_counters(bpf_map__fd(implementation_->skeleton->maps.counters));
-}
+BpfCounters NcclProbe::counters() const { return read_counters(bpf_map__fd(implementation_->skeleton->maps.counters)); }
 
 }  // namespace kvet::probes

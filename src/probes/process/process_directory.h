@@ -44,7 +44,7 @@ class ProcessDirectory {
   Process* alive(int32_t pid);
 
   EventSink& sink_;
-  std::vector<Process> processes_;                             // by ProcessId
+  std::vector<Process> processes_;  // by ProcessId
   std::unordered_map<int32_t, std::vector<ProcessId>> by_pid_;  // in the order of their births
 };
 

@@ -1,0 +1,78 @@
+#include "record/private_library.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "base/file_descriptor.h"
+#include "record/embedded_inject.h"
+
+namespace kvet::record {
+
+namespace {
+
+bool may_map_programs(const char* folder) {
+  struct statvfs file_system{};
+  return statvfs(folder, &file_system) == 0 && (file_system.f_flag & ST_NOEXEC) == 0;
+}
+
+bool write_all(int descriptor, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(descriptor, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) {
+      continue;
+    }
+    if (written <= 0) {
+      return false;
+    }
+    bytes = bytes.subspan(static_cast<size_t>(written));
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<PrivateLibrary> PrivateLibrary::create() {
+  std::string reason = "no folder allows it";
+  const char* own = std::getenv("TMPDIR");
+  for (const char* place : {own, "/tmp", "/var/tmp", "/dev/shm"}) {
+    if (place == nullptr || !may_map_programs(place)) {
+      continue;
+    }
+    std::string folder = std::string(place) + "/kvet-XXXXXX";
+    if (mkdtemp(folder.data()) == nullptr) {
+      reason = folder + ": " + std::strerror(errno);
+      continue;
+    }
+    PrivateLibrary library;
+    library.folder_ = folder;
+    library.path_ = folder + "/libkvet_inject.so";
+    const FileDescriptor file(open(library.path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    // The target may run as another user: everybody may read, nobody may write.
+    if (file.valid() && write_all(file.get(), embedded_inject_library()) && fchmod(file.get(), 0555) == 0 &&
+        chmod(folder.c_str(), 0755) == 0) {
+      return library;
+    }
+    reason = library.path_ + ": " + std::strerror(errno);
+  }
+  return fail(ErrorKind::unavailable, "the library to inject cannot be written: " + reason, "temporary files",
+              "set TMPDIR to a folder that is writable and not mounted noexec");
+}
+
+PrivateLibrary::PrivateLibrary(PrivateLibrary&& other) noexcept
+    : folder_(std::exchange(other.folder_, {})), path_(std::exchange(other.path_, {})), kept_(other.kept_) {}
+
+PrivateLibrary::~PrivateLibrary() {
+  if (!folder_.empty() && !kept_) {
+    unlink(path_.c_str());
+    rmdir(folder_.c_str());
+  }
+}
+
+}  // namespace kvet::record

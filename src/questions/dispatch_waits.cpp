@@ -32,8 +32,9 @@ const char* in_words(Activity activity) {
   return "?";
 }
 
-double percent(int64_t part, int64_t whole) {
-  return whole > 0 ? 100.0 * static_cast<double>(part) / static_cast<double>(whole) : 0;
+double percent(auto part_ns, auto whole_ns) {
+  const double part = static_cast<double>(part_ns), whole = static_cast<double>(whole_ns);
+  return whole > 0 ? 100 * part / whole : 0;
 }
 
 class Out {
@@ -64,6 +65,8 @@ class Out {
   const DispatchContext& context_;
   const Dispatcher& dispatcher_;
 };
+
+using Sums = std::array<double, activity_count>;  // ns, by Activity
 
 // What a dispatcher's launches left empty: a part of [ready, return) that no earlier launch has claimed.
 struct Gap {
@@ -179,8 +182,9 @@ void append_starvation(std::vector<Finding>& findings, const DispatchContext& co
   std::vector<double> lengths;
   std::map<uint64_t, int64_t> stream_until;
   std::map<uint32_t, int64_t> device_until;
-  Breakdown of_stream{}, of_device{};
-  int64_t stream_total = 0, device_total = 0;
+  // Sums over launches are floating point: a broken file must not overflow them, and 2^53 ns are 104 days.
+  Sums of_stream{}, of_device{};
+  double stream_total = 0, device_total = 0;
   uint64_t known = 0, on_device = 0;
   std::vector<const Launch*> launches = dispatcher.eager;
   launches.insert(launches.end(), dispatcher.graph.begin(), dispatcher.graph.end());
@@ -193,10 +197,10 @@ void append_starvation(std::vector<Finding>& findings, const DispatchContext& co
       continue;
     }
     lengths.push_back(static_cast<double>(returned - ready));
-    auto add = [&](Breakdown& into, int64_t from, int64_t to) {
+    auto add = [&](Sums& into, int64_t from, int64_t to) {
       const Breakdown parts = dispatcher.thread->breakdown(from, to);
       for (size_t activity = 0; activity < activity_count; ++activity) {
-        into[activity] += parts[activity];
+        into[activity] += static_cast<double>(parts[activity]);
       }
     };
     // No instant counts twice in a total: neither in one stream, nor, where several streams starve at once, on one device.
@@ -208,7 +212,7 @@ void append_starvation(std::vector<Finding>& findings, const DispatchContext& co
     };
     const Gap gap = claim(stream_until, launch->stream);
     if (gap.to > gap.from) {
-      stream_total += gap.to - gap.from;
+      stream_total += static_cast<double>(gap.to - gap.from);
       add(of_stream, gap.from, gap.to);
     }
     const Gap free = claim(device_until, launch->device.value);
@@ -216,7 +220,7 @@ void append_starvation(std::vector<Finding>& findings, const DispatchContext& co
       const std::vector<Span> idle = idle_parts(busy[launch->device.value], free.from, free.to);
       on_device += idle.empty() ? 0 : 1;
       for (const Span& part : idle) {
-        device_total += part.to - part.from;
+        device_total += static_cast<double>(part.to - part.from);
         add(of_device, part.from, part.to);
       }
     }
@@ -231,9 +235,9 @@ void append_starvation(std::vector<Finding>& findings, const DispatchContext& co
     return;
   }
   const int64_t span = dispatcher.thread->active.to - dispatcher.thread->active.from;
-  auto totals = [&](const std::string& id, int64_t total, uint64_t launches_hit, const Breakdown& parts,
+  auto totals = [&](const std::string& id, double total, uint64_t launches_hit, const Sums& parts,
                     const std::string& what) {
-    out.value(id + ".total", static_cast<double>(total), "ns", known,
+    out.value(id + ".total", total, "ns", known,
               fmt::format("{}: {} of {} launches of this kernel came late{}", what, launches_hit, known, bound),
               evidence);
     out.value(id + ".share", percent(total, span), "%", known,
@@ -248,8 +252,8 @@ void append_starvation(std::vector<Finding>& findings, const DispatchContext& co
     for (size_t activity = 0; activity < activity_count; ++activity) {
       if (parts[activity] > 0) {
         const auto which = static_cast<Activity>(activity);
-        out.value(fmt::format("{}.by.{}", id, activity_name(which)), static_cast<double>(parts[activity]), "ns",
-                  launches_hit, fmt::format("The part of it in which the thread {}", in_words(which)), evidence);
+        out.value(fmt::format("{}.by.{}", id, activity_name(which)), parts[activity], "ns", launches_hit,
+                  fmt::format("The part of it in which the thread {}", in_words(which)), evidence);
       }
     }
   };
@@ -275,11 +279,11 @@ void append_cpu_takers(std::vector<Finding>& findings, const DispatchContext& co
     return;
   }
   struct Taken {
-    int64_t time = 0;
+    double time = 0;
     uint64_t times = 0;
   };
   std::map<std::pair<std::string, int32_t>, Taken> takers;
-  int64_t total = 0;
+  double total = 0;
   for (const Dispatcher& dispatcher : dispatchers) {
     const DispatchThread& thread = *dispatcher.thread;
     for (const OffCpu* interval : thread.off_cpu) {
@@ -287,9 +291,9 @@ void append_cpu_takers(std::vector<Finding>& findings, const DispatchContext& co
                     to = std::min(interval->end_ns, thread.active.to);
       if (interval->reason == OffCpuReason::preempted && to > from) {
         Taken& taken = takers[{context.capture.text(interval->taker_name), interval->taker_thread_id}];
-        taken.time += to - from;
+        taken.time += static_cast<double>(to - from);
         ++taken.times;
-        total += to - from;
+        total += static_cast<double>(to - from);
       }
     }
   }
@@ -302,11 +306,10 @@ void append_cpu_takers(std::vector<Finding>& findings, const DispatchContext& co
   }
   for (size_t index = 0; index < std::min(order.size(), takers_listed); ++index) {
     const auto& [who, taken] = order[index];
-    Finding finding =
-        found(Question::dispatch, "dispatch.cpu_taker", context.subject, static_cast<double>(taken.time), "ns",
-              Evidence::measured, taken.times,
-              fmt::format("Took the CPU from the dispatcher {} times, {:.0f}% of the time in which it was preempted",
-                          taken.times, percent(taken.time, total)));
+    Finding finding = found(
+        Question::dispatch, "dispatch.cpu_taker", context.subject, taken.time, "ns", Evidence::measured, taken.times,
+        fmt::format("Took the CPU from the dispatcher {} times, {:.0f}% of the time in which it was preempted",
+                    taken.times, percent(taken.time, total)));
     finding.beside = fmt::format("{} ({})", who.first.empty() ? "a thread without name" : who.first, who.second);
     findings.push_back(std::move(finding));
   }

@@ -216,7 +216,7 @@ void Report::add_ranks(const std::string& subject, bool with_times, const Wanted
       const CollectiveCall& call = capture_.collective_calls[*part.call];
       of.call.push_back(static_cast<double>(call.end_ns - call.start_ns));
       if (part.enqueue_ns > 0) {
-        of.enqueue.push_back(static_cast<double>(part.enqueue_ns));
+        of.enqueue.push_back(part.enqueue_ns);
       }
     }
     if (part.executed) {

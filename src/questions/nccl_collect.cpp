@@ -271,7 +271,7 @@ void Collector::add_operation(const Operation& operation, const std::vector<uint
   }
   for (uint32_t index : own) {
     const ApiCall& launch = capture_.api_calls[index];
-    part.enqueue_ns += launch.end_ns - launch.start_ns;
+    part.enqueue_ns += static_cast<double>(launch.end_ns - launch.start_ns);
     const auto executions = executions_of_.find(correlation_key(launch.process, launch.correlation_id));
     if (launch.correlation_id == 0 || executions == executions_of_.end()) {
       continue;

@@ -34,7 +34,7 @@ struct Part {
   int32_t own_rank = -1;  // in the communicator
   std::optional<uint32_t> call;    // index into Capture::collective_calls; of a group: its first operation
   std::optional<int64_t> call_end_ns;  // of the call, or of the group's end
-  int64_t enqueue_ns = 0;          // inside the launch calls that it made
+  double enqueue_ns = 0;           // inside the launch calls that it made
   bool executed = false;           // false: captured into a graph, its execution was lost, or the tier sees none
   DeviceId device;                 // where executed
   int64_t start_ns = 0, end_ns = 0;  // on the device: first start to last end of its kernels

@@ -23,6 +23,7 @@ std::map<StringId, size_t> unknown_of_name(const Capture& capture, const KernelS
     }
   }
   std::vector<std::pair<double, StringId>> order;
+  order.reserve(time.size());
   for (const auto& [name, total] : time) {
     order.emplace_back(total, name);
   }

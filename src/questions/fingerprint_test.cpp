@@ -90,6 +90,7 @@ TEST(Fingerprint, RangeHoldsTheTruth) {
   for (int round = 0; round < 300; ++round) {
     const std::vector<double> resident{blocks(random), blocks(random), blocks(random)};
     std::vector<BoundedKernel> bounded;
+    bounded.reserve(kernels.size());
     for (const SplitKernel& each : kernels) {
       bounded.push_back({each, 2 * each.per_block.warps});  // never more than 2 blocks of each
     }

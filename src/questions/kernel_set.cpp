@@ -38,6 +38,7 @@ std::map<uint32_t, SeenName> seen_names(const Capture& capture) {
     }
   }
   std::vector<SeenName*> by_shape;
+  by_shape.reserve(capture.shapes.size());
   for (const KernelShape& shape : capture.shapes) {
     by_shape.push_back(&seen.at(shape.name.value));
   }
@@ -56,6 +57,7 @@ std::string shortened(const std::string& name) {
 
 std::vector<const SeenName*> longest_first(const std::map<uint32_t, SeenName>& seen) {
   std::vector<const SeenName*> order;
+  order.reserve(seen.size());
   for (const auto& [id, name] : seen) {
     order.push_back(&name);
   }

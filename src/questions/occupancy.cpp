@@ -326,6 +326,7 @@ std::vector<Finding> occupancy(const Capture& capture, const KernelSet& kernels)
     return findings;
   }
   std::vector<DeviceSamples> samples;
+  samples.reserve(devices.size());
   for (const DeviceTimeline& device : devices) {
     samples.push_back(device_samples(capture, device.device));
   }

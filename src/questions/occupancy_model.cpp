@@ -29,6 +29,7 @@ std::vector<ShapeUse> shapes_by_time(const Capture& capture, const std::vector<D
     }
   }
   std::vector<ShapeUse> order;
+  order.reserve(uses.size());
   for (const auto& [key, use] : uses) {
     order.push_back(use);
   }
@@ -70,6 +71,7 @@ std::vector<SiblingUse> siblings_at_start(const std::vector<DeviceTimeline>& dev
     }
   }
   std::vector<SiblingUse> order;
+  order.reserve(runs.size());
   for (const auto& [name, count] : runs) {
     order.push_back({name, count});
   }

@@ -26,7 +26,7 @@ constexpr std::array<View, 7> views{{
 
 // The clock of a table's times, as an SQL expression over its row t.
 std::string source_of(TimeOf time) {
-  const std::string device =
+  std::string device =
       fmt::format("CASE WHEN EXISTS (SELECT 1 FROM clock_mapping WHERE source = {0}) THEN {0} ELSE {1} END",
                   static_cast<int>(ClockSource::imported), static_cast<int>(ClockSource::activity));
   switch (time) {

@@ -21,6 +21,11 @@ function(kvet_portable_tests)
   target_link_libraries(glibc_floor_test PRIVATE GTest::gtest GTest::gtest_main Threads::Threads)
   kvet_portable(glibc_floor_test)
   add_test(NAME glibc_floor COMMAND glibc_floor_test)
+  # Only with the static C++ runtime can the expansion of a crafted symbol name be stopped.
+  add_executable(demangle_portable_test ${CMAKE_SOURCE_DIR}/src/base/demangle_test.cpp)
+  target_link_libraries(demangle_portable_test PRIVATE kvet_base GTest::gtest GTest::gtest_main Threads::Threads)
+  kvet_portable(demangle_portable_test)
+  add_test(NAME demangle_portable COMMAND demangle_portable_test)
   # The same program linked the ordinary way needs the host's C++ runtime: the check has to refuse it.
   add_executable(glibc_floor_counterexample ${CMAKE_SOURCE_DIR}/src/base/glibc_floor_test.cpp)
   target_link_libraries(glibc_floor_counterexample PRIVATE GTest::gtest GTest::gtest_main Threads::Threads)

@@ -1,6 +1,8 @@
 // kvet __sampler (hidden): the child process of the recorder that samples hardware counters.
 #include "probes/counters/sampler.h"
 
+#include <fmt/core.h>
+
 #include <charconv>
 
 #include "base/terminal.h"
@@ -65,7 +67,7 @@ Result<probes::SamplerArguments> parse(const std::vector<std::string>& words) {
       return wrong("unknown option " + option);
     }
     if (!good) {
-      return wrong("wrong value of " + option + ": " + value);
+      return wrong(fmt::format("wrong value of {}: {}", option, value));
     }
   }
   if (words.size() % 2 != 0) {

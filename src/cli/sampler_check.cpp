@@ -164,6 +164,7 @@ Result<Request> parse(const std::vector<std::string>& words) {
 Result<int> run_command(const std::vector<std::string>& command, probes::SamplerClient& sampler, EventSink& sink) {
   std::vector<std::string> words = command;
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (std::string& word : words) {
     arguments.push_back(word.data());
   }

@@ -39,6 +39,7 @@ struct Segment {
 double slope_error(const std::vector<Point>& points, const Line& line) {
   const double span = points.back().x - points.front().x;
   std::vector<double> rests;
+  rests.reserve(points.size());
   for (const Point& point : points) {
     rests.push_back(point.y - line.at(point.x));
   }
@@ -64,6 +65,7 @@ std::vector<Line> piece_lines(const std::vector<Point>& points) {
   lines.push_back(robust_line(gathered));
   if (lines.size() == 1 && slope_error(points, lines[0]) > slope_error_limit) {
     std::vector<double> corrections;
+    corrections.reserve(points.size());
     for (const Point& point : points) {
       corrections.push_back(point.y);
     }
@@ -226,6 +228,7 @@ Result<Alignment> CounterAlignment::align() const {
     return fail(ErrorKind::unavailable, "no executions were recorded that samples could be matched with");
   }
   std::vector<WindowFit> windows;
+  windows.reserve(windows_.size());
   for (const auto& [index, window] : windows_) {
     windows.emplace_back(window.samples, window.executions, options_.coarse_offset_ns, index * options_.window_ns,
                          window.to_ns, options_.search_ns);

@@ -11,7 +11,7 @@ namespace {
 // A channel is of use where it varies by this much (of its full scale) between quiet and busy samples.
 constexpr double least_contrast = 0.1;
 
-double spread(std::vector<double> values) {
+double spread(const std::vector<double>& values) {
   return values.empty() ? 0 : quantile(values, 0.98) - quantile(values, 0.02);
 }
 

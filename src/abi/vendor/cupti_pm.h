@@ -56,9 +56,9 @@ enum kvet_pm_result {
 };
 
 enum { KVET_PM_PROFILER_TYPE = 1 };  // CUpti_ProfilerType
-enum kvet_pm_trigger {                      // CUpti_PmSampling_TriggerMode
-  KVET_PM_TRIGGER_SYSTEM_CLOCK = 0,         // interval in cycles of the system clock, which varies
-  KVET_PM_TRIGGER_TIME = 1,                 // interval in ns; not on Turing and GA100
+enum kvet_pm_trigger {  // CUpti_PmSampling_TriggerMode
+  KVET_PM_TRIGGER_SYSTEM_CLOCK = 0,  // interval in cycles of the system clock, which varies
+  KVET_PM_TRIGGER_TIME = 1,  // interval in ns; not on Turing and GA100
 };
 enum kvet_pm_append { KVET_PM_KEEP_OLDEST = 0, KVET_PM_KEEP_LATEST = 1 };
 enum kvet_pm_decode_stop {  // CUpti_PmSampling_DecodeStopReason
@@ -105,7 +105,7 @@ struct kvet_pm_set_config {
   size_t hardware_buffer_size;
   uint64_t sampling_interval;
   uint32_t trigger;  // enum kvet_pm_trigger
-  uint32_t append;   // enum kvet_pm_append
+  uint32_t append;  // enum kvet_pm_append
 };
 struct kvet_pm_decode {
   size_t struct_size;
@@ -114,7 +114,7 @@ struct kvet_pm_decode {
   uint8_t* image;
   size_t image_size;
   uint32_t stop_reason;  // out: enum kvet_pm_decode_stop
-  uint8_t overflow;      // out
+  uint8_t overflow;  // out
 };
 struct kvet_pm_image_size {
   size_t struct_size;
@@ -137,7 +137,7 @@ struct kvet_pm_image_info {
   void* private_data;
   const uint8_t* image;
   size_t image_size;
-  size_t total_samples;      // out
+  size_t total_samples;  // out
   size_t populated_samples;  // out
   size_t completed_samples;  // out
 };
@@ -149,7 +149,7 @@ struct kvet_pm_sample_info {
   size_t image_size;
   size_t index;
   uint64_t start_ns;  // out
-  uint64_t end_ns;    // out
+  uint64_t end_ns;  // out
 };
 
 struct kvet_pm_host_initialize {

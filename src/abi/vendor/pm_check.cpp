@@ -6,11 +6,11 @@
 #include "abi/vendor/nvml.h"
 
 // The same size, and one field at the same place with the same size.
-#define SAME_FIELD(ours, our_field, theirs, their_field)                                          \
+#define SAME_FIELD(ours, our_field, theirs, their_field)                                                      \
   static_assert(offsetof(struct ours, our_field) == offsetof(theirs, their_field), #theirs "." #their_field); \
   static_assert(sizeof(ours::our_field) == sizeof(theirs::their_field), #theirs "." #their_field)
-#define SAME_STRUCT(ours, last, theirs)                                  \
-  static_assert(sizeof(struct ours) == sizeof(theirs), #theirs);         \
+#define SAME_STRUCT(ours, last, theirs)                          \
+  static_assert(sizeof(struct ours) == sizeof(theirs), #theirs); \
   static_assert(KVET_PM_SIZE(ours, last) == theirs##_STRUCT_SIZE, #theirs "_STRUCT_SIZE")
 #define SAME_VALUE(ours, theirs) static_assert(static_cast<long>(ours) == static_cast<long>(theirs), #theirs)
 

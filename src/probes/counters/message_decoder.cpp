@@ -43,7 +43,7 @@ std::string_view text(const char (&field)[size]) {
 
 LossKind loss_kind(uint32_t loss) {
   switch (loss) {
-    case KVET_SAMPLER_LOSS_OVERFLOW: return LossKind::counter_overflow;
+    case KVET_SAMPLER_LOSS_OVERFLOW:
     case KVET_SAMPLER_LOSS_UNDRAINED: return LossKind::counter_overflow;
     case KVET_SAMPLER_LOSS_PIPE: return LossKind::ring_full;
     case KVET_SAMPLER_LOSS_BAD_TIME: return LossKind::bad_time;

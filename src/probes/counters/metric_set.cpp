@@ -59,6 +59,7 @@ constexpr std::array<const char*, KVET_COUNTER_FIELDS> field_names = {
 
 std::vector<const char*> names_of(const std::vector<Metric>& metrics) {
   std::vector<const char*> names;
+  names.reserve(metrics.size());
   for (const Metric& metric : metrics) {
     names.push_back(metric.name);
   }

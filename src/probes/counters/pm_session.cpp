@@ -7,10 +7,10 @@
 namespace kvet::probes {
 namespace {
 
-// A parameter structure with its size filled in, as every CUPTI call wants it.
-#define KVET_PM_PARAMETERS(type, last, variable) \
-  struct type variable{};                        \
-  variable.struct_size = KVET_PM_SIZE(type, last)
+// A parameter structure with its size filled in, as every CUPTI call wants it. (Types and names take no parentheses.)
+#define KVET_PM_PARAMETERS(type, last, variable)         \
+  struct type variable{}; /* NOLINT(bugprone-macro-*) */ \
+  (variable).struct_size = KVET_PM_SIZE(type, last)
 
 // What one cycle of the system clock is taken to last where the hardware cannot be triggered by time (Turing, GA100:
 // 1.4 to 1.7 GHz). Only sets how many samples come per second; every sample has its own times.
@@ -18,6 +18,7 @@ constexpr double system_clock_ghz = 1.5;
 
 std::vector<const char*> names_of(const std::vector<Metric>& metrics) {
   std::vector<const char*> names;
+  names.reserve(metrics.size());
   for (const Metric& metric : metrics) {
     names.push_back(metric.name);
   }

@@ -155,6 +155,7 @@ Result<void> Client::spawn() {
     words.insert(words.end(), {"--device", hexadecimal(uuid)});
   }
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (std::string& word : words) {
     arguments.push_back(word.data());
   }

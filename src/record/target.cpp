@@ -45,6 +45,7 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
 struct Child {
   const char* program;
   char* const* arguments;
+  char* const* script;  // the same through a shell
   char* const* environment;
   const InvokingUser* user;
   const std::vector<gid_t>* groups;
@@ -75,6 +76,9 @@ struct Child {
     }
     sigprocmask(SIG_SETMASK, &signals, nullptr);
     execve(program, arguments, environment);
+    if (errno == ENOEXEC) {
+      execve("/bin/sh", script, environment);  // a script without "#!", as a shell takes it
+    }
     give_up();
   }
 };
@@ -134,10 +138,14 @@ Result<Target> Target::prepare(const Start& start) {
     return fail(ErrorKind::internal, std::string("no pipe: ") + std::strerror(errno), start.program);
   }
   const std::vector<char*> arguments = pointers(start.command);
+  std::vector<std::string> shell{"sh", start.program};
+  shell.insert(shell.end(), start.command.begin() + 1, start.command.end());
+  const std::vector<char*> script = pointers(shell);
   const std::vector<char*> environment = pointers(start.environment);
   const std::vector<gid_t> groups = start.user ? groups_of(*start.user) : std::vector<gid_t>{};
   Child child{start.program.c_str(),
               arguments.data(),
+              script.data(),
               environment.data(),
               start.user ? &*start.user : nullptr,
               &groups,

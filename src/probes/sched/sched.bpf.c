@@ -7,12 +7,17 @@
  */
 #include "probes/kernel/kernel.bpf.h"
 
+struct sched_entity {
+  kvet_u64 sum_exec_runtime;
+  kvet_u64 prev_sum_exec_runtime;
+} __attribute__((preserve_access_index));
+
 struct task_struct {
   int pid;
   int tgid;
   char comm[16];
-  void *stack;
   unsigned int __state;
+  struct sched_entity se;
   _Bool throttled;
 } __attribute__((preserve_access_index));
 
@@ -62,7 +67,6 @@ struct {
 /* __TASK_STOPPED and above that never run again: EXIT_DEAD 0x10, EXIT_ZOMBIE 0x20, TASK_DEAD 0x80. */
 #define STATE_ENDED 0xb0
 
-struct task_struct_btf;
 static __always_inline kvet_i32 current_system_call(void) {
   /* At the tracepoint `current` is still the thread that leaves. Exceptions and interrupts set the field to −1. */
   struct task_struct *task = (struct task_struct *)bpf_get_current_task_btf();
@@ -95,13 +99,49 @@ static __always_inline kvet_u32 previous_state(struct task_struct *task, struct 
   return (kvet_u32)BPF_CORE_READ((struct task_struct___state_5_13 *)task, state);
 }
 
+static __always_inline void send(struct task_struct *task, struct interval *interval, kvet_u64 end_ns) {
+  struct kvet_event_off_cpu *event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
+  if (!event) {
+    count(KVET_COUNTER_RESERVE_FAILED);
+    return;
+  }
+  event->header.kind = KVET_EVENT_OFF_CPU;
+  event->header.size = sizeof(*event);
+  event->header.time_ns = interval->start_ns;
+  event->header.process_id = BPF_CORE_READ(task, tgid);
+  event->header.thread_id = BPF_CORE_READ(task, pid);
+  event->wake_ns = interval->wake_ns;
+  event->end_ns = end_ns;
+  event->state = interval->state;
+  event->system_call = interval->system_call;
+  event->cpu = interval->cpu;
+  event->taker_thread_id = interval->taker_thread_id;
+  __builtin_memcpy(event->taker_name, interval->taker_name, sizeof(event->taker_name));
+  event->waker_thread_id = interval->waker_thread_id;
+  event->preempted = interval->preempted;
+  bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
+  count(KVET_COUNTER_EVENTS);
+}
+
+/* Some kernels do not show the switch away from certain threads of their own, and so not who came after them. That
+ * thread's arrival follows from how long it has run since: what the scheduler added to its run time. */
+static __always_inline kvet_u64 arrival_of(struct task_struct *task, struct interval *interval, kvet_u64 now) {
+  kvet_u64 ran = BPF_CORE_READ(task, se.sum_exec_runtime) - BPF_CORE_READ(task, se.prev_sum_exec_runtime);
+  kvet_u64 earliest = interval->wake_ns ? interval->wake_ns : interval->start_ns;
+  return ran < now - earliest ? now - ran : earliest;
+}
+
 static __always_inline void leaves(struct bpf_raw_tracepoint_args *context, struct task_struct *task,
                                    struct task_struct *next, kvet_u64 now) {
   kvet_u32 thread_id = BPF_CORE_READ(task, pid);
   kvet_u32 state = previous_state(task, context);
   _Bool involuntary = context->args[0] != 0;
+  struct interval *open = bpf_map_lookup_elem(&intervals, &thread_id);
   struct interval interval = {};
 
+  if (open) {
+    send(task, open, arrival_of(task, open, now));
+  }
   if (state & STATE_ENDED) {
     bpf_map_delete_elem(&intervals, &thread_id);
     return;
@@ -131,33 +171,11 @@ static __always_inline void leaves(struct bpf_raw_tracepoint_args *context, stru
 static __always_inline void arrives(struct task_struct *task, kvet_u64 now) {
   kvet_u32 thread_id = BPF_CORE_READ(task, pid);
   struct interval *interval = bpf_map_lookup_elem(&intervals, &thread_id);
-  struct kvet_event_off_cpu *event;
 
-  if (!interval) {
-    return;
+  if (interval) {
+    send(task, interval, now);
+    bpf_map_delete_elem(&intervals, &thread_id);
   }
-  event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
-  if (event) {
-    event->header.kind = KVET_EVENT_OFF_CPU;
-    event->header.size = sizeof(*event);
-    event->header.time_ns = interval->start_ns;
-    event->header.process_id = BPF_CORE_READ(task, tgid);
-    event->header.thread_id = thread_id;
-    event->wake_ns = interval->wake_ns;
-    event->end_ns = now;
-    event->state = interval->state;
-    event->system_call = interval->system_call;
-    event->cpu = interval->cpu;
-    event->taker_thread_id = interval->taker_thread_id;
-    __builtin_memcpy(event->taker_name, interval->taker_name, sizeof(event->taker_name));
-    event->waker_thread_id = interval->waker_thread_id;
-    event->preempted = interval->preempted;
-    bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
-    count(KVET_COUNTER_EVENTS);
-  } else {
-    count(KVET_COUNTER_RESERVE_FAILED);
-  }
-  bpf_map_delete_elem(&intervals, &thread_id);
 }
 
 SEC("raw_tp/sched_switch")

@@ -32,14 +32,24 @@ DeviceSamples device_samples(const Capture& capture, DeviceId device) {
   for (const ClockMapping& mapping : capture.clock_mappings) {
     own = own || (mapping.source == ClockSource::counters && mapping.device == device);
   }
-  bool any = false, verified = true;
-  int64_t residual = 0;
+  std::vector<const ClockMapping*> mappings;
   for (const ClockMapping& mapping : capture.clock_mappings) {
     if (mapping.source == ClockSource::counters && (own ? mapping.device == device : !mapping.device)) {
-      any = true;
-      verified = verified && mapping.residual_ns.has_value();
-      residual = std::max(residual, mapping.residual_ns.value_or(0));
+      mappings.push_back(&mapping);
     }
+  }
+  std::ranges::sort(mappings, {}, [](const ClockMapping* mapping) { return mapping->from_ns; });
+  // A recording begins with a rough mapping, which a better one that holds from before the first sample replaces.
+  const int64_t first_ns = result.samples.front()->start_ns;
+  while (mappings.size() > 1 && mappings[1]->from_ns + mappings[1]->offset_ns <= first_ns) {
+    mappings.erase(mappings.begin());
+  }
+  const bool any = !mappings.empty();
+  bool verified = true;
+  int64_t residual = 0;
+  for (const ClockMapping* mapping : mappings) {
+    verified = verified && mapping->residual_ns.has_value();
+    residual = std::max(residual, mapping->residual_ns.value_or(0));
   }
   if (!any || !verified) {
     result.reason = any ? "the alignment of the counters' clock with the executions could not be verified"

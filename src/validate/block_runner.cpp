@@ -13,6 +13,7 @@
 #include "validate/process.h"
 #include "validate/ready.h"
 #include "validate/result_files.h"
+#include "verdict/block_summary.h"
 
 namespace kvet::validate {
 namespace {
@@ -203,9 +204,6 @@ Result<Measured> under_load(const Plan& plan, const Block& block, const RunSetti
   if (auto ready = wait_until_ready(plan, server, block_name, server_log); !ready) {
     return std::unexpected(ready.error());
   }
-  if (settings.progress) {
-    settings.progress("ready");
-  }
   if (plan.warmup) {
     auto warm = run_beside(plan, block.arm, *plan.warmup, "warmup", log_path(settings, block_name + ".warmup"));
     if (!warm) {
@@ -379,6 +377,28 @@ Result<BlockResult> run_block(const Plan& plan, const Block& block, const RunSet
   }
   result.duration_ns = now_ns() - started;
   return result;
+}
+
+Result<BlockResult> run_block_until_fit(const Plan& plan, const Block& block, const RunSettings& settings) {
+  constexpr uint32_t tries = 3;
+  for (uint32_t repeated = 0;; ++repeated) {
+    auto result = run_block(plan, block, settings);
+    if (!result || result->capture.empty()) {
+      return result;
+    }
+    result->repeated = repeated;
+    auto capture = store::read_capture(settings.folder + "/" + result->capture);
+    if (!capture) {
+      return std::unexpected(capture.error());
+    }
+    const auto faults = verdict::recording_faults(*capture);
+    if (faults.empty() || repeated + 1 == tries) {
+      return result;
+    }
+    if (settings.progress) {
+      settings.progress(fmt::format("{} is made again: {}", name(block), faults.front()));
+    }
+  }
 }
 
 }  // namespace kvet::validate

@@ -16,8 +16,7 @@ struct RunSettings {
   std::string experiment;  // id
   std::string recorder = "/proc/self/exe";
   std::string check = "unchecked";  // "passed" or "unchecked", noted in every capture
-  // Called once when the first workload is ready, and while a long step goes on.
-  std::function<void(const std::string&)> progress;
+  std::function<void(const std::string&)> progress;  // one line for the person who waits
 };
 
 struct BlockResult {
@@ -26,6 +25,7 @@ struct BlockResult {
   std::optional<double> metric;
   int64_t load_from_ns = 0, load_to_ns = 0;  // CLOCK_MONOTONIC
   int64_t duration_ns = 0;                   // of the whole block
+  uint32_t repeated = 0;                     // how often the recording failed before
 };
 
 // unavailable: the server ended, never answered, or could not be stopped; the load or the program failed or took too
@@ -39,6 +39,10 @@ struct CommandOutcome {
 };
 Result<CommandOutcome> run_command(const Plan& plan, verdict::Arm arm, const std::string& command, const std::string& log_name,
                                    const RunSettings& settings);
+
+// The same, but made again up to twice when the recording is unfit to carry a word: lost records, counts that disagree, no
+// executions. What the kernels did has no say in it. The last try stays, whatever it is.
+Result<BlockResult> run_block_until_fit(const Plan& plan, const Block& block, const RunSettings& settings);
 
 // The environment of an arm: of both, then its own, then the device.
 Environment environment_of(const Plan& plan, verdict::Arm arm);

@@ -86,6 +86,7 @@ Result<void> Experiment::open_folder() {
   }
   run_.folder = absolute(settings_.folder);
   run_.recorder = settings_.recorder;
+  run_.progress = settings_.note;
   const bool begun = ::access(journal_path(run_.folder).c_str(), F_OK) == 0;
   if (begun && !settings_.resume) {
     return fail(ErrorKind::usage, "holds a run already", settings_.folder, "go on with --resume, or give another -o");
@@ -312,7 +313,7 @@ Result<bool> Experiment::run_stage(const Stage& stage, uint64_t blocks_before, u
       note("the time is over: deciding on what there is");
       return false;
     }
-    auto result = run_block(plan_, block, run_);
+    auto result = run_block_until_fit(plan_, block, run_);
     if (!result) {
       return std::unexpected(result.error());
     }
@@ -337,7 +338,17 @@ Result<bool> Experiment::run_stage(const Stage& stage, uint64_t blocks_before, u
   return true;
 }
 
-Result<verdict::Verdict> Experiment::decide() const { return verdict::compare(inputs(true), comparison(), load); }
+Result<verdict::Verdict> Experiment::decide() const {
+  auto verdict = verdict::compare(inputs(true), comparison(), load);
+  uint64_t repeated = 0;
+  for (const BlockResult& block : journal_.blocks) {
+    repeated += block.repeated;
+  }
+  if (verdict && repeated > 0) {
+    verdict->cautions.push_back({"repeated", fmt::format("{} recordings failed and were made again", repeated), ""});
+  }
+  return verdict;
+}
 
 Result<verdict::Verdict> Experiment::run() {
   if (auto opened = open_folder(); !opened) {

@@ -36,7 +36,7 @@ Json block_json(const BlockResult& result) {
   json.set("kind", name(result.block.kind)).set("arm", verdict::name(result.block.arm));
   json.set("quad", result.block.quad).set("position", result.block.position).set("capture", result.capture);
   json.set("metric", result.metric).set("load_from_ns", result.load_from_ns).set("load_to_ns", result.load_to_ns);
-  return json.set("duration_ns", result.duration_ns);
+  return json.set("duration_ns", result.duration_ns).set("repeated", result.repeated);
 }
 
 std::optional<BlockResult> block_from(const Json& json) {
@@ -53,6 +53,7 @@ std::optional<BlockResult> block_from(const Json& json) {
   result.load_from_ns = json["load_from_ns"].integer().value_or(0);
   result.load_to_ns = json["load_to_ns"].integer().value_or(0);
   result.duration_ns = json["duration_ns"].integer().value_or(0);
+  result.repeated = static_cast<uint32_t>(std::clamp<int64_t>(json["repeated"].integer().value_or(0), 0, 100));
   // Only files that this program names are read back.
   const std::string expected = *kind == BlockKind::unrecorded ? "" : "captures/" + name(result.block) + ".kvet";
   return result.capture == expected ? std::optional(result) : std::nullopt;

@@ -191,6 +191,26 @@ void add_solo(BlockSummary& summary, const Capture& capture, const questions::Ke
 
 }  // namespace
 
+std::vector<std::string> recording_faults(const Capture& capture) {
+  const Window window = window_of(capture);
+  std::vector<std::string> faults;
+  if (!capture.complete) {
+    faults.push_back("the recorder did not finish");
+  }
+  if (std::none_of(capture.executions.begin(), capture.executions.end(),
+                   [&](const Execution& execution) { return window.contains(execution.start_ns); })) {
+    std::string_view status = capture.fact("inject.status");
+    faults.push_back("no kernel execution in the window" + (status.empty() ? std::string() : "; " + std::string(status)));
+  }
+  for (const LossLine& loss : losses_in(capture, window)) {
+    faults.push_back(loss.what);
+  }
+  for (const std::string& disagreement : check_counts(capture, window).disagreements) {
+    faults.push_back(disagreement);
+  }
+  return faults;
+}
+
 BlockSummary summarise(const Capture& capture, Arm arm, const KernelSetDefinition& definition,
                        const StepDefinition& step_definition) {
   const questions::KernelSet set = definition.in(capture);
@@ -213,6 +233,7 @@ BlockSummary summarise(const Capture& capture, Arm arm, const KernelSetDefinitio
   uint64_t shared = 0;
   for (const Execution& execution : capture.executions) {
     bool inside = window.contains(execution.start_ns);
+    summary.executions += inside ? 1 : 0;
     if (!set.contains(execution.shape)) {
       shared += inside ? 1 : 0;
       continue;

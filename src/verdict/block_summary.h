@@ -54,6 +54,7 @@ struct BlockSummary {
   uint64_t steps = 0;
   std::optional<double> step_median_ns;
   double set_time_ns = 0;  // union on each device over the window, summed over devices
+  uint64_t executions = 0;  // of any kernel, in the window
   uint64_t set_executions = 0;
   uint64_t set_executions_outside = 0;  // before or after the window
   std::optional<double> set_time_per_step_ns;
@@ -80,6 +81,10 @@ struct BlockSummary {
 };
 
 BlockSummary summarise(const Capture& capture, Arm arm, const KernelSetDefinition& set, const StepDefinition& steps);
+
+// What makes a capture unfit to carry a word, whatever it says about the kernels: not finished, no executions in the window,
+// lost records, counts that disagree. Sentences; empty: fit.
+std::vector<std::string> recording_faults(const Capture& capture);
 
 inline constexpr double least_solo_coverage = 0.9;
 inline constexpr size_t slices_per_run = 8;

@@ -193,9 +193,9 @@ class Refused : public ::testing::TestWithParam<Fault> {};
 
 TEST_P(Refused, OneFaultyBlockIsEnough) {
   Experiment experiment = full(80, 1.5);
-  GetParam().plant(experiment.captures.at("ab2-1.kvet"));
+  GetParam().plant(experiment.captures.at(GetParam().code == std::string("no_executions") ? "aa2-1.kvet" : "ab2-1.kvet"));
   Verdict verdict = *experiment.run();
-  EXPECT_EQ(verdict.word, Word::refused);
+  ASSERT_TRUE(verdict.word == Word::refused) << verdict.headline;
   ASSERT_EQ(verdict.refusals.size(), 1U);
   EXPECT_EQ(verdict.refusals.front().code, GetParam().code);
   EXPECT_NE(verdict.refusals.front().fix, "");
@@ -207,6 +207,11 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         Fault{"incomplete", [](Capture& c) { c.complete = false; }},
         Fault{"lost_records", [](Capture& c) { c.losses.push_back({Source::usdt, LossKind::batch_gap, {}, 64, {}, {}}); }},
+        Fault{"no_executions",
+              [](Capture& c) {
+                c.executions.clear();
+                c.api_calls.clear();
+              }},
         Fault{"counts_disagree", [](Capture& c) { c.executions.erase(c.executions.begin() + 20); }},
         Fault{"counts_disagree", [](Capture& c) { c.executions.insert(c.executions.begin() + 20, c.executions[20]); }},
         Fault{"counts_disagree", [](Capture& c) { c.meta["check.launches_uprobe"] = "1000"; }},

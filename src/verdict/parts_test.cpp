@@ -365,6 +365,7 @@ TEST(Counts, UprobesMayHaveSeenAFewInFlight) {
 TEST(Refusals, CountersFromOutsideJudgeTheRecords) {
   BlockSummary baseline, candidate;
   baseline.complete = candidate.complete = true;
+  baseline.executions = candidate.executions = baseline.set_executions = candidate.set_executions = 10;
   candidate.arm = Arm::candidate;
   auto codes = [&](double of_baseline, double of_candidate) {
     baseline.blocks_ratio = of_baseline;

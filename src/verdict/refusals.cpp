@@ -152,11 +152,15 @@ void add_blocks(Collector& collector, const std::vector<const BlockSummary*>& bl
 
 std::vector<Cause> refusals(const RefusalInput& input) {
   Collector collector(input.blocks.size());
-  std::vector<std::pair<std::string, std::string>> incomplete, lost, disagree;
+  std::vector<std::pair<std::string, std::string>> incomplete, empty, lost, disagree;
   for (const BlockSummary* one : input.blocks) {
     const BlockSummary& block = *one;
     if (!block.complete) {
       incomplete.emplace_back(block.path, "the recorder did not finish this capture");
+    }
+    // A baseline without its kernels cannot be measured; a candidate without them is INVALID unless nothing at all ran.
+    if (block.executions == 0 || (block.arm == Arm::baseline && block.set_executions == 0)) {
+      empty.emplace_back(block.path, block.executions == 0 ? "no kernel execution in the window" : "no kernel of the set ran in the window");
     }
     if (!block.losses.empty()) {
       lost.emplace_back(block.path, block.losses.front().what);
@@ -166,6 +170,7 @@ std::vector<Cause> refusals(const RefusalInput& input) {
     }
   }
   collector.add(incomplete, "incomplete", "record it again, and let `kvet record` end by itself or with ^C");
+  collector.add(empty, "no_executions", "look at inject.status in the capture and at the logs, and record again");
   collector.add(lost, "lost_records", "record again with less beside it: a shorter window, --counters off, or an idle CPU for the recorder");
   collector.add(disagree, "counts_disagree",
                 "record again; if it stays, `kvet report` shows the counts of each source in its quality section");

@@ -21,7 +21,7 @@ struct RefusalInput {
   double overhead_budget;
 };
 
-// Codes: incomplete, lost_records, counts_disagree, different_gpu, different_driver, different_power_limit,
+// Codes: incomplete, no_executions, lost_records, counts_disagree, different_gpu, different_driver, different_power_limit,
 // different_tier, clock_residual, blocks_disagree, overhead. In that order; each code once, with how many blocks it concerns.
 std::vector<Cause> refusals(const RefusalInput& input);
 

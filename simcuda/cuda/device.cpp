@@ -8,9 +8,7 @@
 namespace simcuda::driver {
 namespace {
 
-bool is_device(int device) {
-  return device >= 0 && static_cast<uint32_t>(device) < driver().world->device_count;
-}
+bool is_device(int device) { return device >= 0 && static_cast<uint32_t>(device) < driver().world->device_count; }
 
 Context* make_context(uint32_t device) {
   Driver& self = driver();
@@ -39,16 +37,20 @@ Context* make_context(uint32_t device) {
 bool attribute_value(int attribute, int& value) {
   switch (attribute) {
     case 1: value = threads_per_block; return true;                 // MAX_THREADS_PER_BLOCK
-    case 2: case 3: value = 1024; return true;                      // MAX_BLOCK_DIM_X, Y
+    case 2:
+    case 3: value = 1024; return true;                      // MAX_BLOCK_DIM_X, Y
     case 4: value = 64; return true;                                // MAX_BLOCK_DIM_Z
     case 5: value = 2147483647; return true;                        // MAX_GRID_DIM_X
-    case 6: case 7: value = 65535; return true;                     // MAX_GRID_DIM_Y, Z
+    case 6:
+    case 7: value = 65535; return true;                     // MAX_GRID_DIM_Y, Z
     case 8: value = 48 * 1024; return true;                         // MAX_SHARED_MEMORY_PER_BLOCK
     case 10: value = threads_per_warp; return true;                 // WARP_SIZE
     case 12: value = registers_per_block; return true;              // MAX_REGISTERS_PER_BLOCK
     case 13: value = static_cast<int>(clock_cycles_per_ns * 1e6); return true;  // CLOCK_RATE, kHz
     case 16: value = multiprocessors; return true;                  // MULTIPROCESSOR_COUNT
-    case 31: value = 1; return true;                                // CONCURRENT_KERNELS
+    case 31:
+      value = 1;
+      return true;                                // CONCURRENT_KERNELS
     // Twice the clock times the bus width in bytes is the bandwidth: 4800 GB/s = 2 × 3.125 GHz × 768 bytes.
     case 36: value = 3'125'000; return true;                        // MEMORY_CLOCK_RATE, kHz
     case 37: value = 768 * 8; return true;                          // GLOBAL_MEMORY_BUS_WIDTH, bits

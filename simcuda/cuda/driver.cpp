@@ -60,7 +60,8 @@ uint32_t claim_process(World& world) {
       remove_process(world, i);
     }
     if (slot.used == 0) {
-      slot = Process{.used = 1, .pid = getpid(), .wants_completions = 0, .done_head = none, .done_tail = none, .pending = 0};
+      slot = Process{
+          .used = 1, .pid = getpid(), .wants_completions = 0, .done_head = none, .done_tail = none, .pending = 0};
       return i;
     }
   }

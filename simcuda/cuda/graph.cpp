@@ -100,8 +100,12 @@ SIMCUDA_API int cuStreamIsCapturing(void* handle, int* status) {
   return success;
 }
 
-SIMCUDA_API int cuGraphInstantiateWithFlags(void** exec, void* graph, unsigned long long) { return instantiate(exec, graph); }
-SIMCUDA_API int cuGraphInstantiate_v2(void** exec, void* graph, void**, char*, size_t) { return instantiate(exec, graph); }
+SIMCUDA_API int cuGraphInstantiateWithFlags(void** exec, void* graph, unsigned long long) {
+  return instantiate(exec, graph);
+}
+SIMCUDA_API int cuGraphInstantiate_v2(void** exec, void* graph, void**, char*, size_t) {
+  return instantiate(exec, graph);
+}
 
 SIMCUDA_API int cuGraphGetNodes(void* graph, void** nodes, size_t* count) {
   if (graph == nullptr || count == nullptr) {
@@ -122,9 +126,7 @@ SIMCUDA_API int cuGraphLaunch(void* exec, void* stream) {
   return call.end(launch_graph(call, exec, stream));
 }
 
-SIMCUDA_API int cuGraphDestroy(void* graph) {
-  return driver().graphs.destroy(graph) ? success : error_invalid_value;
-}
+SIMCUDA_API int cuGraphDestroy(void* graph) { return driver().graphs.destroy(graph) ? success : error_invalid_value; }
 SIMCUDA_API int cuGraphExecDestroy(void* exec) {
   return driver().graph_execs.destroy(exec) ? success : error_invalid_value;
 }

@@ -1,6 +1,7 @@
 // Runs host functions (cuLaunchHostFunc) on a thread of the process that launched them.
 #include <pthread.h>
 
+#include <bit>
 #include <thread>
 
 #include "cuda/driver.h"
@@ -30,8 +31,8 @@ uint32_t find_running(const World& world, uint32_t process) {
       Locked world(*self.world);
       index = find_running(*world, self.process);
       if (index != none) {
-        function = reinterpret_cast<void (*)(void*)>(world->operations[index].cookie);
-        argument = reinterpret_cast<void*>(world->operations[index].argument);
+        function = std::bit_cast<void (*)(void*)>(world->operations[index].cookie);
+        argument = std::bit_cast<void*>(world->operations[index].argument);
       }
     }
     if (index == none) {

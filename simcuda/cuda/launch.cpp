@@ -1,5 +1,6 @@
 // Launch entry points: what a real launch asks for becomes an operation of the model, or a node of the graph being captured.
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "abi/vendor/cuda_driver.h"
@@ -27,7 +28,8 @@ void fill_in(Operation& operation, const Node& node) {
   operation.dynamic_shared_bytes = launch.dynamic_shared_bytes;
   operation.launch_type = launch.launch_type;
   uint32_t threads = launch.block[0] * launch.block[1] * launch.block[2];
-  operation.cost = block_resources(threads, function.registers, function.static_shared_bytes, launch.dynamic_shared_bytes);
+  operation.cost =
+      block_resources(threads, function.registers, function.static_shared_bytes, launch.dynamic_shared_bytes);
   operation.cost.duration_ns = launch.block_ns;
   operation.cost.read_bytes = function.read_bytes;
   operation.cost.write_bytes = function.write_bytes;
@@ -52,7 +54,8 @@ Result evaluate(void* function_handle, const uint32_t (&grid)[3], const uint32_t
   if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0 || threads == 0 || threads > threads_per_block) {
     return error_invalid_value;
   }
-  BlockCost cost = block_resources(static_cast<uint32_t>(threads), function.registers, function.static_shared_bytes, dynamic_shared);
+  BlockCost cost =
+      block_resources(static_cast<uint32_t>(threads), function.registers, function.static_shared_bytes, dynamic_shared);
   if (function.static_shared_bytes + dynamic_shared > shared_bytes_per_block || blocks_that_fit(cost) == 0) {
     return error_launch_out_of_resources;
   }
@@ -97,7 +100,8 @@ Result launch_kernel(Call& call, void* function, const uint32_t (&grid)[3], cons
 
 }  // namespace
 
-Result enqueue(StreamHandle& stream, const Node& node, uint32_t correlation, uint32_t graph_id, uint64_t graph_node_id) {
+Result enqueue(StreamHandle& stream, const Node& node, uint32_t correlation, uint32_t graph_id,
+               uint64_t graph_node_id) {
   if (stream.capture != nullptr && graph_id == 0) {
     std::lock_guard guard(driver().mutex);
     stream.capture->nodes.push_back(node);
@@ -129,19 +133,19 @@ Result enqueue(StreamHandle& stream, const Node& node, uint32_t correlation, uin
 }
 
 SIMCUDA_API int cuLaunchKernel(void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-                               unsigned block_y, unsigned block_z, unsigned shared_bytes, void* stream, void** arguments,
-                               void**) {
+                               unsigned block_y, unsigned block_z, unsigned shared_bytes, void* stream,
+                               void** arguments, void**) {
   Call call(KVET_CUPTI_DRIVER_cuLaunchKernel);
-  return call.end(launch_kernel(call, function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, stream,
-                                arguments, {0, 0, 0}, false));
+  return call.end(launch_kernel(call, function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes,
+                                stream, arguments, {0, 0, 0}, false));
 }
 
 SIMCUDA_API int cuLaunchCooperativeKernel(void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                                           unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
                                           void* stream, void** arguments) {
   Call call(KVET_CUPTI_DRIVER_cuLaunchCooperativeKernel);
-  return call.end(launch_kernel(call, function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, stream,
-                                arguments, {0, 0, 0}, true));
+  return call.end(launch_kernel(call, function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes,
+                                stream, arguments, {0, 0, 0}, true));
 }
 
 SIMCUDA_API int cuLaunchKernelEx(const kvet_cuda_launch_config* config, void* function, void** arguments, void**) {
@@ -151,7 +155,7 @@ SIMCUDA_API int cuLaunchKernelEx(const kvet_cuda_launch_config* config, void* fu
   }
   uint32_t cluster[3] = {0, 0, 0};
   bool cooperative = false;
-  const auto* attributes = reinterpret_cast<const kvet_cuda_launch_attribute*>(config->attributes);
+  const auto* attributes = std::bit_cast<const kvet_cuda_launch_attribute*>(config->attributes);
   for (uint32_t i = 0; i < config->attribute_count; ++i) {
     if (attributes[i].id == KVET_CUDA_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {
       std::copy(attributes[i].value.cluster, attributes[i].value.cluster + 3, cluster);
@@ -161,7 +165,7 @@ SIMCUDA_API int cuLaunchKernelEx(const kvet_cuda_launch_config* config, void* fu
   }
   return call.end(launch_kernel(call, function, {config->grid[0], config->grid[1], config->grid[2]},
                                 {config->block[0], config->block[1], config->block[2]}, config->shared_bytes,
-                                reinterpret_cast<void*>(config->stream), arguments, cluster, cooperative));
+                                std::bit_cast<void*>(config->stream), arguments, cluster, cooperative));
 }
 
 SIMCUDA_API int cuLaunchHostFunc(void* stream_handle, void (*function)(void*), void* argument) {

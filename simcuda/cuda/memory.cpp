@@ -31,7 +31,8 @@ Result transfer_and_wait(Call& call, OperationKind kind, CopyDirection direction
     Locked world(*driver().world);
     wanted = world->streams[stream].submitted;
   }
-  wait_until([&](const World& world) { return world.streams[stream].completed >= wanted; }, current_context->blocking_sync);
+  wait_until([&](const World& world) { return world.streams[stream].completed >= wanted; },
+             current_context->blocking_sync);
   return success;
 }
 

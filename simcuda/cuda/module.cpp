@@ -33,7 +33,8 @@ Function& find_or_add(Module& module, std::string_view name) {
 void set(Function& function, std::string_view setting) {
   size_t equals = setting.find('=');
   std::string_view key = setting.substr(0, equals);
-  double value = equals == std::string_view::npos ? 0 : std::strtod(std::string(setting.substr(equals + 1)).c_str(), nullptr);
+  double value =
+      equals == std::string_view::npos ? 0 : std::strtod(std::string(setting.substr(equals + 1)).c_str(), nullptr);
   if (key == "registers") {
     function.registers = static_cast<uint32_t>(value);
   } else if (key == "shared") {
@@ -136,14 +137,24 @@ SIMCUDA_API int cuFuncGetAttribute(int* value, int attribute, void* function) {
     return error_invalid_value;
   }
   const auto& known = *static_cast<Function*>(function);
-  enum { max_threads = 0, shared = 1, constant = 2, local = 3, registers = 4, ptx = 5, binary = 6, max_dynamic_shared = 8 };
+  enum {
+    max_threads = 0,
+    shared = 1,
+    constant = 2,
+    local = 3,
+    registers = 4,
+    ptx = 5,
+    binary = 6,
+    max_dynamic_shared = 8
+  };
   switch (attribute) {  // CUfunction_attribute
     case max_threads: *value = threads_per_block; break;
     case shared: *value = static_cast<int>(known.static_shared_bytes); break;
     case constant: *value = 0; break;
     case local: *value = static_cast<int>(known.local_bytes); break;
     case registers: *value = static_cast<int>(known.registers); break;
-    case ptx: case binary: *value = 90; break;
+    case ptx:
+    case binary: *value = 90; break;
     case max_dynamic_shared: *value = static_cast<int>(shared_bytes_per_block - known.static_shared_bytes); break;
     default: return error_invalid_value;
   }
@@ -151,16 +162,19 @@ SIMCUDA_API int cuFuncGetAttribute(int* value, int attribute, void* function) {
 }
 
 // Dynamic shared memory is allowed up to the opt-in limit without asking.
-SIMCUDA_API int cuFuncSetAttribute(void* function, int, int) { return function == nullptr ? error_invalid_handle : success; }
+SIMCUDA_API int cuFuncSetAttribute(void* function, int, int) {
+  return function == nullptr ? error_invalid_handle : success;
+}
 
-SIMCUDA_API int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void* function, int threads, size_t dynamic_shared) {
+SIMCUDA_API int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void* function, int threads,
+                                                            size_t dynamic_shared) {
   if (blocks == nullptr || function == nullptr || threads <= 0) {
     return error_invalid_value;
   }
   const auto& known = *static_cast<Function*>(function);
-  *blocks = static_cast<int>(blocks_that_fit(block_resources(static_cast<uint32_t>(threads), known.registers,
-                                                             known.static_shared_bytes,
-                                                             static_cast<uint32_t>(dynamic_shared))));
+  *blocks = static_cast<int>(
+      blocks_that_fit(block_resources(static_cast<uint32_t>(threads), known.registers, known.static_shared_bytes,
+                                      static_cast<uint32_t>(dynamic_shared))));
   return success;
 }
 

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <bit>
 
 #include "cuda/cubin.h"
 #include "cuda/driver.h"
@@ -39,7 +40,7 @@ uint32_t copy_kind(CopyDirection direction) {
 
 simcuda_execution describe(const World& world, const Operation& operation) {
   simcuda_execution told{};
-  told.kind = operation.kind == OperationKind::kernel  ? simcuda_execution::kernel
+  told.kind = operation.kind == OperationKind::kernel ? simcuda_execution::kernel
               : operation.kind == OperationKind::copy ? simcuda_execution::copy
                                                       : simcuda_execution::fill;
   told.device = operation.device;
@@ -67,7 +68,7 @@ simcuda_execution describe(const World& world, const Operation& operation) {
   told.communicator = operation.communicator;
   told.rank = operation.rank;
   if (operation.kind == OperationKind::kernel) {
-    const auto* function = reinterpret_cast<const Function*>(operation.cookie);
+    const auto* function = std::bit_cast<const Function*>(operation.cookie);
     told.name = function->name.c_str();
     told.registers_per_thread = function->registers;
     told.static_shared_bytes = function->static_shared_bytes;

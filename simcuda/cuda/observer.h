@@ -30,7 +30,7 @@ struct simcuda_execution {
   uint32_t registers_per_thread, static_shared_bytes, dynamic_shared_bytes, local_bytes;
   uint32_t grid[3], block[3], cluster[3];
   uint32_t launch_type;
-  uint64_t bytes;      // of a copy or fill
+  uint64_t bytes;  // of a copy or fill
   uint32_t copy_kind;  // as CUPTI numbers them
   uint32_t is_collective;
   uint64_t collective_sequence;

@@ -40,7 +40,7 @@ struct Options {
   std::atomic<uint64_t> enabled_kinds{0};  // a bit per activity kind
   std::atomic<bool> every_driver_call{false};
   std::atomic<uint32_t> driver_calls[1024]{};  // by callback id: 1 enabled
-  std::atomic<int64_t> clock_offset_ns{0};     // from CLOCK_MONOTONIC to the clock of the records
+  std::atomic<int64_t> clock_offset_ns{0};  // from CLOCK_MONOTONIC to the clock of the records
   std::atomic<ThreadIds> thread_ids{ThreadIds::truncated_pthread};
   bool is_enabled(uint32_t kind) const { return (enabled_kinds.load(std::memory_order_relaxed) >> kind & 1) != 0; }
 };

@@ -15,7 +15,7 @@ namespace simcuda::cupti {
 namespace {
 
 constexpr size_t kept_back_of = 11;  // one record in so many comes a round late
-constexpr size_t early_cut_of = 3;   // one buffer in so many is handed over at a third of its size
+constexpr size_t early_cut_of = 3;  // one buffer in so many is handed over at a third of its size
 constexpr std::chrono::milliseconds look_every{5};
 
 struct Delivery {
@@ -48,7 +48,8 @@ size_t fill_buffer(Delivery& self, const std::vector<Record>& records, size_t fr
   }
   size_t room = ++self.buffers % early_cut_of == 0 ? size / 3 : size;
   size_t used = 0, at = from, count = 0;
-  while (at < records.size() && (most == 0 || count < most) && used + records[at].size <= std::max<size_t>(room, records[at].size)) {
+  while (at < records.size() && (most == 0 || count < most) &&
+         used + records[at].size <= std::max<size_t>(room, records[at].size)) {
     if (used + records[at].size > size) {
       break;
     }

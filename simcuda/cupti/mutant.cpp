@@ -28,14 +28,22 @@ Mutant chosen() {
   static const Mutant mutant = [] {
     const char* text = std::getenv("KVET_SIMCUDA_MUTANT");
     std::string_view name = text == nullptr ? "" : text;
-    if (name == "drop_every_1000th") return Mutant::drop_every_1000th;
-    if (name == "counted_drop_every_1000th") return Mutant::counted_drop_every_1000th;
-    if (name == "duplicate_every_1000th") return Mutant::duplicate_every_1000th;
-    if (name == "clock_100us_off") return Mutant::clock_100us_off;
-    if (name == "swap_streams") return Mutant::swap_streams;
-    if (name == "shift_correlation") return Mutant::shift_correlation;
-    if (name == "shift_grid") return Mutant::shift_grid;
-    if (name == "drop_call_every_1000th") return Mutant::drop_call_every_1000th;
+    if (name == "drop_every_1000th")
+      return Mutant::drop_every_1000th;
+    if (name == "counted_drop_every_1000th")
+      return Mutant::counted_drop_every_1000th;
+    if (name == "duplicate_every_1000th")
+      return Mutant::duplicate_every_1000th;
+    if (name == "clock_100us_off")
+      return Mutant::clock_100us_off;
+    if (name == "swap_streams")
+      return Mutant::swap_streams;
+    if (name == "shift_correlation")
+      return Mutant::shift_correlation;
+    if (name == "shift_grid")
+      return Mutant::shift_grid;
+    if (name == "drop_call_every_1000th")
+      return Mutant::drop_call_every_1000th;
     return Mutant::none;
   }();
   return mutant;
@@ -49,11 +57,10 @@ uint32_t mutate(simcuda_execution& execution) {
   bool is_chosen = executions.fetch_add(1, std::memory_order_relaxed) % every == every - 1;
   constexpr uint32_t first_stream = 13, second_stream = 14;
   switch (chosen()) {
-    case Mutant::none: case Mutant::drop_call_every_1000th: return 1;
+    case Mutant::none:
+    case Mutant::drop_call_every_1000th: return 1;
     case Mutant::drop_every_1000th: return is_chosen ? 0 : 1;
-    case Mutant::counted_drop_every_1000th:
-      counted += is_chosen ? 1 : 0;
-      return is_chosen ? 0 : 1;
+    case Mutant::counted_drop_every_1000th: counted += is_chosen ? 1 : 0; return is_chosen ? 0 : 1;
     case Mutant::duplicate_every_1000th: return is_chosen ? 2 : 1;
     case Mutant::clock_100us_off:
       execution.start_ns += clock_fault_ns;
@@ -64,12 +71,8 @@ uint32_t mutate(simcuda_execution& execution) {
         execution.stream_id = first_stream + second_stream - execution.stream_id;
       }
       return 1;
-    case Mutant::shift_correlation:
-      execution.correlation_id += is_chosen ? 1u << 30 : 0;
-      return 1;
-    case Mutant::shift_grid:
-      execution.grid[0] += is_chosen ? 1 : 0;
-      return 1;
+    case Mutant::shift_correlation: execution.correlation_id += is_chosen ? 1u << 30 : 0; return 1;
+    case Mutant::shift_grid: execution.grid[0] += is_chosen ? 1 : 0; return 1;
   }
   return 1;
 }

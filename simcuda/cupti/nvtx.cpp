@@ -16,8 +16,14 @@ namespace {
 
 enum { export_table_callbacks = 1, module_core = 1, module_core2 = 5 };
 enum Core { range_start_ex = 4, range_start_a = 5, range_end = 7, range_push_ex = 8, range_push_a = 9, range_pop = 11 };
-enum Core2 { domain_range_start_ex = 2, domain_range_end = 3, domain_range_push_ex = 4, domain_range_pop = 5,
-             domain_register_string_a = 10, domain_create_a = 12 };
+enum Core2 {
+  domain_range_start_ex = 2,
+  domain_range_end = 3,
+  domain_range_push_ex = 4,
+  domain_range_pop = 5,
+  domain_register_string_a = 10,
+  domain_create_a = 12
+};
 
 using Slot = void (*)();
 struct ExportTable {
@@ -107,9 +113,13 @@ uint64_t on_start_ex(const Attributes* attributes) { return start_range(message_
 void on_end(uint64_t id) { end_range(id, nullptr); }
 const char* on_domain_create(const char* name) { return keep(name); }
 const char* on_register_string(const char*, const char* text) { return keep(text); }
-int on_domain_push(const char* domain, const Attributes* attributes) { return push_range(message_of(attributes), domain); }
+int on_domain_push(const char* domain, const Attributes* attributes) {
+  return push_range(message_of(attributes), domain);
+}
 int on_domain_pop(const char* domain) { return pop_range(domain); }
-uint64_t on_domain_start(const char* domain, const Attributes* attributes) { return start_range(message_of(attributes), domain); }
+uint64_t on_domain_start(const char* domain, const Attributes* attributes) {
+  return start_range(message_of(attributes), domain);
+}
 void on_domain_end(const char* domain, uint64_t id) { end_range(id, domain); }
 
 template <class Function>

@@ -17,8 +17,8 @@ constexpr size_t bytes_per_raw_sample = 8192;
 struct Sampling {
   uint32_t device = 0;
   int64_t interval_ns = 0;
-  int64_t capacity = 0;     // samples in the hardware buffer
-  int64_t enabled_ns = 0;   // the first sample begins here
+  int64_t capacity = 0;  // samples in the hardware buffer
+  int64_t enabled_ns = 0;  // the first sample begins here
   int64_t next_start_ns = 0;
   bool first = true, running = false;
   int64_t stopped_ns = never;
@@ -26,7 +26,8 @@ struct Sampling {
 
 uint64_t counter_clock(const World& world, int64_t monotonic) {
   double since_s = static_cast<double>(monotonic - world.start_ns) / 1e9;
-  return static_cast<uint64_t>(monotonic + world.counter_offset_ns + std::llround(world.counter_drift_ns_per_s * since_s));
+  return static_cast<uint64_t>(monotonic + world.counter_offset_ns +
+                               std::llround(world.counter_drift_ns_per_s * since_s));
 }
 
 }  // namespace

@@ -49,9 +49,12 @@ const std::string device_path = [] {
   return path;
 }();
 
-const char* metric_names[] = {"sm__warps_active.sum", "gr__ctas_completed.sum", "dram__bytes_read.sum",
+const char* metric_names[] = {"sm__warps_active.sum",
+                              "gr__ctas_completed.sum",
+                              "dram__bytes_read.sum",
                               "TPC.TriageCompute.tpc__warps_launched_shader_cs.sum",
-                              "TPC.TriageCompute.tpc__sm_rf_registers_allocated_shader_cs_realtime.sum", "gpc__cycles_elapsed.max"};
+                              "TPC.TriageCompute.tpc__sm_rf_registers_allocated_shader_cs_realtime.sum",
+                              "gpc__cycles_elapsed.max"};
 constexpr size_t metric_count = std::size(metric_names);
 
 struct Sampler {
@@ -119,7 +122,8 @@ struct Sampler {
         EXPECT_EQ(cuptiPmSamplingCounterDataGetSampleInfo(&times), 0);
         sample.start = times.start_ns;
         sample.end = times.end_ns;
-        kvet_pm_host_evaluate evaluate{0, nullptr, host, image.data(), image.size(), i, metric_names, metric_count, sample.values};
+        kvet_pm_host_evaluate evaluate{0, nullptr,      host,         image.data(), image.size(),
+                                       i, metric_names, metric_count, sample.values};
         EXPECT_EQ(cuptiProfilerHostEvaluateToGpuValues(&evaluate), 0);
         all.push_back(sample);
       }

@@ -29,8 +29,8 @@ uint32_t thread_id(const simcuda_call& call) {
 }
 
 void on_call(void*, const simcuda_call* call) {
-  bool wanted = options().every_driver_call ||
-                (call->callback_id < std::size(options().driver_calls) && options().driver_calls[call->callback_id] != 0);
+  bool wanted = options().every_driver_call || (call->callback_id < std::size(options().driver_calls) &&
+                                                options().driver_calls[call->callback_id] != 0);
   if (!wanted || mutant_drops_call(*call)) {
     return;
   }

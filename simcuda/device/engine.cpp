@@ -83,8 +83,8 @@ void share_bandwidth(World& world, Device& device) {
 }
 
 void record_segment(World& world, Device& device) {
-  bool same_instant = device.segment_count > 0 &&
-                      device.history[(device.segment_count - 1) % history_segments].from_ns == world.now_ns;
+  bool same_instant =
+      device.segment_count > 0 && device.history[(device.segment_count - 1) % history_segments].from_ns == world.now_ns;
   if (!same_instant) {
     ++device.segment_count;
   }
@@ -493,8 +493,8 @@ void remove_process(World& world, uint32_t process) {
       free_operation(world, i);
     }
   }
-  world.processes[process] = Process{.used = 0, .pid = 0, .wants_completions = 0, .done_head = none, .done_tail = none,
-                                     .pending = 0};
+  world.processes[process] =
+      Process{.used = 0, .pid = 0, .wants_completions = 0, .done_head = none, .done_tail = none, .pending = 0};
   settle(world);
 }
 

@@ -28,10 +28,12 @@ void finish_host_function(World& world, uint32_t operation);
 // Ends everything of a process that is gone and frees what it held.
 void remove_process(World& world, uint32_t process);
 
-uint32_t create_stream(World& world, const Stream& wanted);  // process, device, ids and priority are taken; `none`: full
+uint32_t create_stream(World& world,
+                       const Stream& wanted);  // process, device, ids and priority are taken; `none`: full
 
 // What a block of this shape holds on a multiprocessor: warps, registers and shared memory, rounded as the hardware does.
-BlockCost block_resources(uint32_t threads, uint32_t registers_per_thread, uint32_t static_shared, uint32_t dynamic_shared);
+BlockCost block_resources(uint32_t threads, uint32_t registers_per_thread, uint32_t static_shared,
+                          uint32_t dynamic_shared);
 // Blocks of that cost that fit on one empty multiprocessor.
 uint32_t blocks_that_fit(const BlockCost& cost);
 

@@ -14,8 +14,8 @@ struct Machine {
   explicit Machine(uint32_t devices = 1) : world(std::make_unique<World>()) {
     initialise(*world, devices, 1000);
     for (uint32_t i = 0; i < 4; ++i) {
-      world->processes[i] = Process{.used = 1, .pid = 0, .wants_completions = 1, .done_head = none, .done_tail = none,
-                                    .pending = 0};
+      world->processes[i] =
+          Process{.used = 1, .pid = 0, .wants_completions = 1, .done_head = none, .done_tail = none, .pending = 0};
     }
   }
   uint32_t stream(uint32_t device = 0, int32_t priority = 0, uint32_t process = 0) {
@@ -80,7 +80,7 @@ TEST(Engine, ResourcesRoundAsTheProgrammingGuideSays) {
   EXPECT_EQ(blocks_that_fit(block_resources(32, 16, 0, 100 * 1024)), 2u);
   EXPECT_EQ(blocks_that_fit(block_resources(32, 16, 1024, 112 * 1024)), 2u);
   EXPECT_EQ(blocks_that_fit(block_resources(32, 16, 1024, 112 * 1024 + 128)), 1u);
-  EXPECT_EQ(blocks_that_fit(block_resources(33, 16, 0, 0)), 32u);   // the block slots
+  EXPECT_EQ(blocks_that_fit(block_resources(33, 16, 0, 0)), 32u);  // the block slots
   EXPECT_EQ(blocks_that_fit(block_resources(1024, 32, 0, 0)), 2u);  // the warp slots
 }
 

@@ -71,7 +71,7 @@ World* map_world() {
     return nullptr;
   }
   flock(descriptor, LOCK_EX);
-  struct stat status {};
+  struct stat status{};
   fstat(descriptor, &status);
   bool is_new = status.st_size == 0;
   World* world = nullptr;

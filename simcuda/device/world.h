@@ -98,7 +98,7 @@ struct Event {
   uint32_t used;
   uint32_t process;
   uint64_t issued, completed;  // sequence numbers of cuEventRecord
-  int64_t time_ns;             // of the last completed one
+  int64_t time_ns;  // of the last completed one
 };
 
 struct Communicator {
@@ -107,7 +107,7 @@ struct Communicator {
   uint32_t ranks;
   uint32_t joined, left;
   uint64_t next_sequence[max_ranks];  // of the rank's next collective to start
-  uint64_t last_arrived[max_ranks];   // one more than the sequence at which the rank now spins; 0: nowhere
+  uint64_t last_arrived[max_ranks];  // one more than the sequence at which the rank now spins; 0: nowhere
   uint32_t operation[max_ranks];
   int64_t arrival_ns[max_ranks];
 };
@@ -117,10 +117,10 @@ struct Cohort {
   uint32_t operation;
   uint32_t blocks;
   double remaining_ns;  // at full speed, counted from updated_ns
-  double rate;          // 1: full speed
+  double rate;  // 1: full speed
   int64_t updated_ns;
   double read_rate, write_rate, instruction_rate;  // per nanosecond at full speed
-  uint8_t spinning;                                // a collective that waits for other ranks
+  uint8_t spinning;  // a collective that waits for other ranks
   uint8_t on_multiprocessor[multiprocessors];
 };
 
@@ -134,7 +134,7 @@ struct Segment {
   uint32_t warps, warps_fullest, warps_emptiest, active_multiprocessors;
   uint64_t registers, shared_bytes;
   double read_rate, write_rate, instruction_rate;  // per nanosecond
-  uint64_t warps_launched, blocks_completed;       // ever
+  uint64_t warps_launched, blocks_completed;  // ever
 };
 
 struct Device {
@@ -168,7 +168,7 @@ struct World {
   uint32_t stream_limit, event_limit;  // one past the highest ever used
   uint32_t busy_streams[max_streams];  // those with something in their queue
   uint32_t busy_count;
-  uint64_t changes;                    // grows with every event; a sleeper that sees no change may sleep on
+  uint64_t changes;  // grows with every event; a sleeper that sees no change may sleep on
   Process processes[max_processes];
   Stream streams[max_streams];
   Event events[max_events];

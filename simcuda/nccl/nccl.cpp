@@ -29,7 +29,14 @@ int cuCtxGetDevice(int*);
 namespace simcuda::nccl {
 namespace {
 
-enum Result { success = 0, unhandled_cuda_error = 1, system_error = 2, internal_error = 3, invalid_argument = 4, invalid_usage = 5 };
+enum Result {
+  success = 0,
+  unhandled_cuda_error = 1,
+  system_error = 2,
+  internal_error = 3,
+  invalid_argument = 4,
+  invalid_usage = 5
+};
 
 struct UniqueId {
   uint8_t bytes[128];
@@ -43,13 +50,15 @@ constexpr uint32_t blocks = 16, threads = 512;
 const char* const module_text =
     "//simcuda _Z39ncclDevKernel_AllReduce_Sum_f32_RING_LL24ncclDevKernelArgsStorageILm4096EE registers=96 collective\n"
     "//simcuda _Z31ncclDevKernel_AllGather_RING_LL24ncclDevKernelArgsStorageILm4096EE registers=96 collective\n"
-    "//simcuda _Z43ncclDevKernel_ReduceScatter_Sum_f32_RING_LL24ncclDevKernelArgsStorageILm4096EE registers=96 collective\n"
+    "//simcuda _Z43ncclDevKernel_ReduceScatter_Sum_f32_RING_LL24ncclDevKernelArgsStorageILm4096EE registers=96 "
+    "collective\n"
     "//simcuda _Z31ncclDevKernel_Broadcast_RING_LL24ncclDevKernelArgsStorageILm4096EE registers=96 collective\n"
     "//simcuda _Z36ncclDevKernel_Reduce_Sum_f32_RING_LL24ncclDevKernelArgsStorageILm4096EE registers=96 collective\n"
     "//simcuda _Z22ncclDevKernel_SendRecv24ncclDevKernelArgsStorageILm4096EE registers=96 collective\n";
 const char* const all_reduce_kernel = "_Z39ncclDevKernel_AllReduce_Sum_f32_RING_LL24ncclDevKernelArgsStorageILm4096EE";
 const char* const all_gather_kernel = "_Z31ncclDevKernel_AllGather_RING_LL24ncclDevKernelArgsStorageILm4096EE";
-const char* const reduce_scatter_kernel = "_Z43ncclDevKernel_ReduceScatter_Sum_f32_RING_LL24ncclDevKernelArgsStorageILm4096EE";
+const char* const reduce_scatter_kernel =
+    "_Z43ncclDevKernel_ReduceScatter_Sum_f32_RING_LL24ncclDevKernelArgsStorageILm4096EE";
 const char* const broadcast_kernel = "_Z31ncclDevKernel_Broadcast_RING_LL24ncclDevKernelArgsStorageILm4096EE";
 const char* const reduce_kernel = "_Z36ncclDevKernel_Reduce_Sum_f32_RING_LL24ncclDevKernelArgsStorageILm4096EE";
 const char* const all_to_all_kernel = "_Z22ncclDevKernel_SendRecv24ncclDevKernelArgsStorageILm4096EE";
@@ -168,7 +177,9 @@ SIMCUDA_API int ncclGetVersion(int* version) {
   *version = 22809;
   return success;
 }
-SIMCUDA_API const char* ncclGetErrorString(int result) { return result == success ? "no error" : "an error of the stand-in"; }
+SIMCUDA_API const char* ncclGetErrorString(int result) {
+  return result == success ? "no error" : "an error of the stand-in";
+}
 SIMCUDA_API const char* ncclGetLastError(void*) { return ""; }
 
 SIMCUDA_API int ncclGetUniqueId(UniqueId* id) {
@@ -182,7 +193,8 @@ SIMCUDA_API int ncclGetUniqueId(UniqueId* id) {
 
 SIMCUDA_API int ncclCommInitRank(Comm** comm, int ranks, UniqueId id, int rank) {
   World* world = machine();
-  if (comm == nullptr || world == nullptr || ranks < 1 || rank < 0 || rank >= ranks || ranks > static_cast<int>(max_ranks)) {
+  if (comm == nullptr || world == nullptr || ranks < 1 || rank < 0 || rank >= ranks ||
+      ranks > static_cast<int>(max_ranks)) {
     return invalid_argument;
   }
   auto made = std::make_unique<Comm>();

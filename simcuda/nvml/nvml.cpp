@@ -1,6 +1,7 @@
 // The NVML stand-in: what a monitor reads about the modelled devices. Power follows how busy the multiprocessors were.
 #include "abi/vendor/nvml.h"
 
+#include <bit>
 #include <cstdio>
 #include <memory>
 
@@ -12,7 +13,14 @@
 namespace simcuda::nvml {
 namespace {
 
-enum Result { success = 0, uninitialized = 1, invalid_argument = 2, not_supported = 3, not_found = 6, insufficient_size = 7 };
+enum Result {
+  success = 0,
+  uninitialized = 1,
+  invalid_argument = 2,
+  not_supported = 3,
+  not_found = 6,
+  insufficient_size = 7
+};
 
 constexpr unsigned idle_milliwatts = 100'000, busy_milliwatts = 600'000, limit_milliwatts = 700'000;
 constexpr int64_t power_window_ns = 100'000'000, gpm_shortest_ns = 100'000'000;
@@ -44,7 +52,9 @@ double percent(double part, double whole) { return whole > 0 ? 100 * part / whol
 
 SIMCUDA_API int nvmlInit_v2() { return shared_world() == nullptr ? uninitialized : success; }
 SIMCUDA_API int nvmlShutdown() { return success; }
-SIMCUDA_API const char* nvmlErrorString(int result) { return result == success ? "Success" : "an error of the stand-in"; }
+SIMCUDA_API const char* nvmlErrorString(int result) {
+  return result == success ? "Success" : "an error of the stand-in";
+}
 
 SIMCUDA_API int nvmlSystemGetDriverVersion(char* text, unsigned length) {
   std::snprintf(text, length, "580.0.simcuda");
@@ -58,7 +68,7 @@ SIMCUDA_API int nvmlDeviceGetHandleByIndex_v2(unsigned index, kvet_nvml_device* 
   if (shared_world() == nullptr || index >= shared_world()->device_count) {
     return invalid_argument;
   }
-  *handle = reinterpret_cast<kvet_nvml_device>(static_cast<uintptr_t>(index) + 1);
+  *handle = std::bit_cast<kvet_nvml_device>(static_cast<uintptr_t>(index) + 1);
   return success;
 }
 
@@ -68,8 +78,9 @@ SIMCUDA_API int nvmlDeviceGetUUID(kvet_nvml_device handle, char* text, unsigned 
     return invalid_argument;
   }
   const uint8_t* b = shared_world()->devices[device].uuid;
-  int written = std::snprintf(text, length, "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1],
-                              b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
+  int written =
+      std::snprintf(text, length, "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0],
+                    b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
   return written < static_cast<int>(length) ? success : insufficient_size;
 }
 SIMCUDA_API int nvmlDeviceGetName(kvet_nvml_device handle, char* text, unsigned length) {
@@ -165,7 +176,9 @@ SIMCUDA_API int nvmlGpmMetricsGet(kvet_nvml_gpm_metrics* request) {
     kvet_nvml_gpm_metric& metric = request->metrics[i];
     metric.result = success;
     switch (metric.id) {
-      case KVET_NVML_GPM_SM_UTILIZATION: metric.value = percent(between.active_multiprocessor_ns, length * multiprocessors); break;
+      case KVET_NVML_GPM_SM_UTILIZATION:
+        metric.value = percent(between.active_multiprocessor_ns, length * multiprocessors);
+        break;
       case KVET_NVML_GPM_SM_OCCUPANCY:
         metric.value = percent(between.warp_ns, length * multiprocessors * warps_per_multiprocessor);
         break;

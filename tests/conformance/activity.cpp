@@ -58,7 +58,8 @@ void take(const kvet_cupti_activity* record) {
     seen_kernels.push_back(seen);
   } else if (record->kind == KVET_CUPTI_ACTIVITY_DRIVER) {
     const auto& call = *reinterpret_cast<const kvet_cupti_api*>(record);
-    seen_calls.push_back({call.callback_id, call.correlation_id, call.thread_id, call.return_value, call.start, call.end});
+    seen_calls.push_back(
+        {call.callback_id, call.correlation_id, call.thread_id, call.return_value, call.start, call.end});
   } else if (record->kind == KVET_CUPTI_ACTIVITY_MEMCPY) {
     const auto& copy = *reinterpret_cast<const kvet_cupti_memcpy*>(record);
     seen_transfers.push_back({false, copy.copy_kind, copy.correlation_id, copy.bytes, copy.start, copy.end});
@@ -91,7 +92,8 @@ const char* start_activity() {
   kvet_cupti_activity_register_callbacks register_buffers;
   kvet_cupti_activity_enable enable;
   kvet_cupti_activity_enable_driver_api enable_call;
-  if (!find(set_thread_ids, "cuptiSetThreadIdType") || !find(register_clock, "cuptiActivityRegisterTimestampCallback") ||
+  if (!find(set_thread_ids, "cuptiSetThreadIdType") ||
+      !find(register_clock, "cuptiActivityRegisterTimestampCallback") ||
       !find(register_buffers, "cuptiActivityRegisterCallbacks") || !find(enable, "cuptiActivityEnable") ||
       !find(enable_call, "cuptiActivityEnableDriverApi") || !find(next_record, "cuptiActivityGetNextRecord")) {
     return "libcupti lacks a function";

@@ -80,8 +80,15 @@ std::vector<SeenKernel> by_start() {
 }
 
 void check_device(int device) {
-  enum { warp_size = 10, multiprocessors = 16, max_threads_per_multiprocessor = 39, compute_major = 75,
-         shared_per_multiprocessor = 81, registers_per_multiprocessor = 82, blocks_per_multiprocessor = 106 };
+  enum {
+    warp_size = 10,
+    multiprocessors = 16,
+    max_threads_per_multiprocessor = 39,
+    compute_major = 75,
+    shared_per_multiprocessor = 81,
+    registers_per_multiprocessor = 82,
+    blocks_per_multiprocessor = 106
+  };
   auto attribute = [&](int which) {
     int value = -1;
     return cuda.cuDeviceGetAttribute(&value, which, device) == 0 ? value : -1;
@@ -107,7 +114,8 @@ void check_errors(void* module) {
   check(cuda.cuModuleGetFunction(&nothing, module, "no_such_kernel") == 500, "a kernel that is not there is NOT_FOUND");
   uint64_t ns = 1000;
   void* arguments[] = {&ns};
-  check(cuda.cuLaunchKernel(function, 0, 1, 1, 32, 1, 1, 0, nullptr, arguments, nullptr) == 1, "an empty grid is INVALID_VALUE");
+  check(cuda.cuLaunchKernel(function, 0, 1, 1, 32, 1, 1, 0, nullptr, arguments, nullptr) == 1,
+        "an empty grid is INVALID_VALUE");
   check(cuda.cuLaunchKernel(function, 1, 1, 1, 2048, 1, 1, 0, nullptr, arguments, nullptr) == 1,
         "a block of 2048 threads is INVALID_VALUE");
 }
@@ -139,16 +147,19 @@ void check_correlation(void* stream) {
   check_activity(seen.size() == launches, "200 launches give 200 kernel records");
   check_activity(launch_calls.size() == launches, "200 launches give 200 driver-call records with ids of their own");
   check_activity(thread_is_mine, "driver-call records carry the system's thread id");
-  check_activity(synchronize_end >= before_return && synchronize_end <= after, "the synchronisation ends where it returned");
+  check_activity(synchronize_end >= before_return && synchronize_end <= after,
+                 "the synchronisation ends where it returned");
   bool joined = true, caused = true, waited = true, in_order = true, named = true, shaped = true;
   for (size_t i = 0; i < seen.size(); ++i) {
     auto call = launch_calls.find(seen[i].correlation_id);
     joined = joined && call != launch_calls.end();
     caused = caused && call != launch_calls.end() && seen[i].start >= call->second.start;
     waited = waited && seen[i].end <= after && seen[i].start < seen[i].end;
-    in_order = in_order && (i == 0 || (seen[i].start >= seen[i - 1].end && seen[i].correlation_id > seen[i - 1].correlation_id));
+    in_order = in_order &&
+               (i == 0 || (seen[i].start >= seen[i - 1].end && seen[i].correlation_id > seen[i - 1].correlation_id));
     named = named && seen[i].name == kernel_name;
-    shaped = shaped && seen[i].grid[0] == 1 && seen[i].block[0] == 32 && seen[i].graph_node_id == 0 && seen[i].graph_id == 0;
+    shaped =
+        shaped && seen[i].grid[0] == 1 && seen[i].block[0] == 32 && seen[i].graph_node_id == 0 && seen[i].graph_id == 0;
   }
   check_activity(joined, "every kernel joins a launch by its correlation id");
   check_activity(caused, "no kernel starts before its launch call");
@@ -176,7 +187,8 @@ void check_streams(void* first, void* second) {
   spin(second, long_ns);
   check(cuda.cuStreamQuery(first) == 600, "a stream with work is NOT_READY");
   cuda.cuCtxSynchronize();
-  check(cuda.cuStreamQuery(first) == 0 && cuda.cuStreamQuery(second) == 0, "after cuCtxSynchronize every stream is done");
+  check(cuda.cuStreamQuery(first) == 0 && cuda.cuStreamQuery(second) == 0,
+        "after cuCtxSynchronize every stream is done");
   std::vector<SeenKernel> seen = by_start();
   check_activity(seen.size() == 2 && seen[1].start < seen[0].end, "kernels of two streams overlap");
   check_activity(seen.size() == 2 && seen[0].stream_id != seen[1].stream_id, "their records name two streams");
@@ -200,7 +212,8 @@ void check_events(void* first, void* second) {
         "events around a kernel of 5 ms are 5 ms apart");
   cuda.cuCtxSynchronize();
   std::vector<SeenKernel> seen = by_start();
-  check_activity(seen.size() == 2 && seen[1].start >= seen[0].end, "a kernel behind an event waits for the other stream");
+  check_activity(seen.size() == 2 && seen[1].start >= seen[0].end,
+                 "a kernel behind an event waits for the other stream");
 }
 
 void check_graph(void* stream) {
@@ -213,7 +226,8 @@ void check_graph(void* stream) {
   void *graph = nullptr, *executable = nullptr;
   check(cuda.cuStreamEndCapture(stream, &graph) == 0 && graph != nullptr, "capture ends with a graph");
   size_t count = 0;
-  check(cuda.cuGraphGetNodes(graph, nullptr, &count) == 0 && count == nodes, "the graph has a node per captured launch");
+  check(cuda.cuGraphGetNodes(graph, nullptr, &count) == 0 && count == nodes,
+        "the graph has a node per captured launch");
   check(cuda.cuGraphInstantiateWithFlags(&executable, graph, 0) == 0, "the graph is instantiated");
   cuda.cuCtxSynchronize();
   check_activity(by_start().empty(), "captured launches execute nothing");
@@ -278,7 +292,8 @@ void check_other_entry_points(void* stream) {
   uint64_t ns = 1000;
   void* arguments[] = {&ns};
   check(cuda.cuLaunchKernelEx(&config, function, arguments, nullptr) == 0, "cuLaunchKernelEx launches");
-  check(cuda.cuLaunchCooperativeKernel(function, 3, 1, 1, 32, 1, 1, 0, stream, arguments) == 0, "cuLaunchCooperativeKernel launches");
+  check(cuda.cuLaunchCooperativeKernel(function, 3, 1, 1, 32, 1, 1, 0, stream, arguments) == 0,
+        "cuLaunchCooperativeKernel launches");
   check(spin(nullptr, 1000, 4) == 0, "the null stream launches");
   cuda.cuCtxSynchronize();
   std::multiset<uint32_t> grids;
@@ -339,7 +354,8 @@ int run() {
   int registers = 0;
   check(cuda.cuFuncGetAttribute(&registers, 4, function) == 0 && registers > 0, "the kernel uses registers");
   constexpr unsigned non_blocking = 1;
-  check(cuda.cuStreamCreate(&first, non_blocking) == 0 && cuda.cuStreamCreate(&second, non_blocking) == 0, "two streams");
+  check(cuda.cuStreamCreate(&first, non_blocking) == 0 && cuda.cuStreamCreate(&second, non_blocking) == 0,
+        "two streams");
   if (failures > 0) {
     return 1;
   }

@@ -9,9 +9,10 @@ const char* load_driver(Driver& driver) {
   if (library == nullptr) {
     return "libcuda.so.1";
   }
-#define FIND(name)                                                          \
+#define FIND(name)                                                              \
   driver.name = reinterpret_cast<decltype(driver.name)>(dlsym(library, #name)); \
-  if (driver.name == nullptr) return #name
+  if (driver.name == nullptr)                                                   \
+  return #name
   FIND(cuInit);
   FIND(cuDriverGetVersion);
   FIND(cuDeviceGetCount);

@@ -42,9 +42,11 @@ struct Driver {
   int (*cuEventSynchronize)(void*);
   int (*cuEventQuery)(void*);
   int (*cuEventElapsedTime)(float*, void*, void*);
-  int (*cuLaunchKernel)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**);
+  int (*cuLaunchKernel)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**,
+                        void**);
   int (*cuLaunchKernelEx)(const LaunchConfig*, void*, void**, void**);
-  int (*cuLaunchCooperativeKernel)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**);
+  int (*cuLaunchCooperativeKernel)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*,
+                                   void**);
   int (*cuLaunchHostFunc)(void*, void (*)(void*), void*);
   int (*cuMemAlloc_v2)(uint64_t*, size_t);
   int (*cuMemcpyHtoDAsync_v2)(uint64_t, const void*, size_t, void*);

@@ -42,7 +42,8 @@ class Model {
     MUST(cuDevicePrimaryCtxRetain(&context_, 0));
     MUST(cuCtxSetCurrent(context_));
     MUST(cuModuleLoadData(&module, module_text));
-    std::vector<const char*> names = generated ? std::vector{"generated_add_rms_norm"} : std::vector{"stock_residual_add", "stock_rms_norm"};
+    std::vector<const char*> names =
+        generated ? std::vector{"generated_add_rms_norm"} : std::vector{"stock_residual_add", "stock_rms_norm"};
     for (const char* name : names) {
       MUST(cuModuleGetFunction(&norm_.emplace_back(), module, name));
     }

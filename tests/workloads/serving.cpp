@@ -37,7 +37,8 @@ constexpr int float32 = 7, sum = 0;  // ncclDataType_t, ncclRedOp_t
 // Resources and traffic per block as a transformer's kernels have them, in round numbers.
 constexpr const char* module_text =
     "//simcuda _Z14rmsnorm_kernelPK6__halfPS_if registers=40 block_ns=6000 read=32768 write=32768 instructions=2000\n"
-    "//simcuda _Z11gemm_kernelPK6__halfS1_PS_iii registers=168 shared=49152 block_ns=14000 read=131072 write=16384 instructions=9000\n"
+    "//simcuda _Z11gemm_kernelPK6__halfS1_PS_iii registers=168 shared=49152 block_ns=14000 read=131072 write=16384 "
+    "instructions=9000\n"
     "//simcuda _Z14softmax_kernelPK6__halfPS_i registers=32 block_ns=5000 read=16384 write=16384 instructions=1500\n"
     "//simcuda _Z10add_kernelPK6__halfPS_ registers=16 block_ns=3000 read=8192 write=8192 instructions=300\n";
 struct Kernel {

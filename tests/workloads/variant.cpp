@@ -36,9 +36,11 @@ Loop set_up(const Settings& settings) {
   MUST(cuInit(0));
   MUST(cuDevicePrimaryCtxRetain(&context, 0));
   MUST(cuCtxSetCurrent(context));
-  std::string text = "//simcuda " + settings.kernel + " registers=40 argument_ns instructions=" + std::to_string(settings.code) + "\n" +
-                     "//simcuda _Z11gemm_kernelPfS_S_ registers=128 shared=32768 block_ns=40000 read=262144 write=32768\n"
-                     "//simcuda _Z17background_kernelPf registers=32 block_ns=50000 read=1048576\n";
+  std::string text =
+      "//simcuda " + settings.kernel + " registers=40 argument_ns instructions=" + std::to_string(settings.code) +
+      "\n" +
+      "//simcuda _Z11gemm_kernelPfS_S_ registers=128 shared=32768 block_ns=40000 read=262144 write=32768\n"
+      "//simcuda _Z17background_kernelPf registers=32 block_ns=50000 read=1048576\n";
   MUST(cuModuleLoadData(&module, text.c_str()));
   MUST(cuModuleGetFunction(&loop.kernel, module, settings.kernel.c_str()));
   MUST(cuModuleGetFunction(&loop.gemm, module, "_Z11gemm_kernelPfS_S_"));

@@ -39,8 +39,9 @@ TEST(Demangle, AnExpansionIsStopped) {
   static constexpr char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
   std::string symbol = "_Z1fSt4pairIiiE";
   for (size_t index = 0; index < 60; ++index) {
-    const std::string number = (index < 36 ? "" : "1") + std::string(1, digits[index % 36]);
-    symbol += "S_IS" + number + "_S" + number + "_E";
+    std::string number = index < 36 ? "" : "1";
+    number += digits[index % 36];
+    symbol.append("S_IS").append(number).append("_S").append(number).append("_E");
   }
   EXPECT_EQ(demangle(symbol), "f");
 }

@@ -217,6 +217,7 @@ std::vector<Finding> dispatch(const Capture& capture, const KernelSet& kernels) 
       const auto threads = dispatch_threads(capture, chosen.threads);
       const auto ends = ends_by_process(capture);
       std::vector<SpanSet> busy;
+      busy.reserve(capture.devices.size());
       for (uint32_t device = 0; device < capture.devices.size(); ++device) {
         busy.push_back(device_busy(capture, DeviceId{device}));
       }

@@ -63,6 +63,7 @@ std::optional<int32_t> Communicators::rank_of_process(uint32_t process) const {
 
 Communicators::Communicators(const Capture& capture) {
   std::vector<const Communicator*> order;
+  order.reserve(capture.communicators.size());
   for (const Communicator& communicator : capture.communicators) {
     order.push_back(&communicator);
   }

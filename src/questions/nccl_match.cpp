@@ -113,6 +113,7 @@ void add_residuals(const Matched& matched, std::vector<int64_t>& residuals) {
     return;
   }
   std::vector<int64_t> ends;
+  ends.reserve(matched.parts.size());
   for (const Part& part : matched.parts) {
     ends.push_back(part.end_ns);
   }

@@ -54,6 +54,7 @@ std::string render_text(const KernelTable& table, const RenderOptions& options) 
   const size_t mark_width = several ? 14 : 0;
   const size_t name_width = page.width() - numbers_width - mark_width;
   std::vector<std::string> raw;
+  raw.reserve(table.rows.size());
   for (const KernelRow& row : table.rows) {
     raw.push_back(row.name);
   }

@@ -183,6 +183,8 @@ TEST(RenderText, NothingGetsPastTheWidthOrOntoTheTerminal) {
   }
 }
 
+std::string under(std::string where, const std::string& key) { return where.append(".").append(key); }
+
 // A check of required keys and types, enough for docs/report.schema.json: type, required, properties, items, enum,
 // const, and the one reference that it has.
 std::string violation(const Json& root, const Json& given, const Json& value, const std::string& where) {
@@ -224,15 +226,15 @@ std::string violation(const Json& root, const Json& given, const Json& value, co
   if (value.is_object()) {
     for (const auto& [key, member] : value.members()) {
       if (!schema["properties"].contains(key)) {
-        return where + " has an undocumented key " + key;
+        return under(where, key) + " is undocumented";
       }
-      if (std::string text = violation(root, schema["properties"][key], member, where + "." + key); !text.empty()) {
+      if (std::string text = violation(root, schema["properties"][key], member, under(where, key)); !text.empty()) {
         return text;
       }
     }
   }
   for (const Json& element : value.elements()) {
-    if (std::string text = violation(root, schema["items"], element, where + "[]"); !text.empty()) {
+    if (std::string text = violation(root, schema["items"], element, under(where, "each")); !text.empty()) {
       return text;
     }
   }

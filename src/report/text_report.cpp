@@ -144,6 +144,7 @@ class Renderer {
 
   void kernels(const CaptureReport& report) {
     std::vector<std::string> raw;
+    raw.reserve(report.kernels.size());
     for (const KernelSection& kernel : report.kernels) {
       raw.push_back(kernel.name);
     }
@@ -209,7 +210,7 @@ class Renderer {
 
   // What a finding is about, where that is not the kernel of the section.
   std::string heading_of(const Finding& finding) {
-    const std::string beside = finding.beside.empty() ? "" : names_(finding.beside);
+    std::string beside = finding.beside.empty() ? "" : names_(finding.beside);
     if (finding.subject.starts_with("collectives")) {
       return safe_text(finding.subject, 80) + (beside.empty() ? "" : ", " + beside);
     }

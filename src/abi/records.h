@@ -183,14 +183,16 @@ KVET_STATIC_ASSERT(sizeof(struct kvet_batch_header) == 64, "batch header is 64 b
 // are appended, never changed; `used` is stored with release order after the entry is complete.
 #define KVET_TABLE_MAGIC 0x4c42415454455645ull  // "EVETTABL" read as little-endian bytes
 #define KVET_TABLE_BYTES (64u << 20)  // sparse. 64 MiB hold about 300,000 names of 200 bytes
+// The recorder knows that nothing will come from this process, and records what it can without.
+#define KVET_TABLE_ACKNOWLEDGED 0x80000000u
 struct kvet_table {
   kvet_u64 magic;
   kvet_u32 abi_version;
   kvet_u32 target_pid;
   kvet_u64 used;  // bytes after this header that are complete
   kvet_u32 generation;  // grows when the table starts anew (after fork)
-  kvet_u32 finished;  // 1: the process flushed everything and said goodbye
-  kvet_u32 recorder_pid;  // written by nobody but the recorder: who is reading
+  kvet_u32 finished;  // 1: the process flushed everything and said goodbye, or never will have anything to say (status)
+  kvet_u32 recorder_pid;  // written by nobody but the recorder: who is reading, and KVET_TABLE_ACKNOWLEDGED
   kvet_u32 status;  // enum kvet_inject_status
   kvet_u32 status_code;  // CUptiResult or errno that belongs to the status
   kvet_u32 cupti_version;  // as cuptiGetVersion says it; 0: unknown

@@ -95,6 +95,7 @@ void Session::start() {
       settings_.cupti_path, [](void* handle, void* self) { return static_cast<Session*>(self)->start_with(handle); },
       this);
   if (!recording) {
+    say_that_nothing_will_come();
     return;
   }
   set_status(no_probe ? KVET_INJECT_NO_PROBE : KVET_INJECT_RECORDING, 0);
@@ -215,8 +216,24 @@ void Session::wait_for_reader() {
     return;  // the memory file keeps both
   }
   const kvet_table* table = collector.table.header();
-  for (uint32_t waited = 0; waited < settings_.wait_ms; ++waited) {
+  for (; waited_ms_ < settings_.wait_ms; ++waited_ms_) {
     if (collector.emitter.has_reader() && __atomic_load_n(&table->recorder_pid, __ATOMIC_ACQUIRE) != 0) {
+      return;
+    }
+    sleep_ms(1);
+  }
+}
+
+// The recorder then takes this process's launches from its own probes, and needs a moment to place them. What is left of
+// the one wait at start-up, and no more.
+void Session::say_that_nothing_will_come() {
+  kvet_table* table = collector.table.header();
+  __atomic_store_n(&table->finished, 1, __ATOMIC_RELEASE);
+  if (collector.ring.is_open()) {
+    return;
+  }
+  for (; waited_ms_ < settings_.wait_ms; ++waited_ms_) {
+    if ((__atomic_load_n(&table->recorder_pid, __ATOMIC_ACQUIRE) & KVET_TABLE_ACKNOWLEDGED) != 0) {
       return;
     }
     sleep_ms(1);

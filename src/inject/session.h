@@ -42,6 +42,7 @@ class Session {
   void disable_everything();
   void enable_calls();
   void wait_for_reader();
+  void say_that_nothing_will_come();
   void start_flush_thread();
   void flush_loop();
   void set_status(kvet_inject_status status, uint32_t code);
@@ -51,6 +52,7 @@ class Session {
   Cupti cupti_{};
   std::atomic<Phase> phase_{Phase::unborn};
   pid_t pid_ = 0;
+  uint32_t waited_ms_ = 0;  // at start-up, of KVET_WAIT_MS
   kvet_cupti_subscriber_t subscriber_ = nullptr;
   bool all_driver_calls_ = false;
   std::atomic<bool> stopping_{false};

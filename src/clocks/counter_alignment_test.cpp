@@ -55,6 +55,7 @@ struct World {
     double lost = 0;           // share of samples missing
     double foreign = 0;        // share of samples in which another process was busy
     bool flows = true;
+    double fade_ns = 1;  // kernels lose their SMs one by one over their last so many ns
   };
   // SMs become busy 0.9 µs after CUPTI's start and idle 0.7 µs before its end.
   void sample(const Sampling& how) {
@@ -84,7 +85,13 @@ struct World {
       for (size_t k = first; k < kernels.size() && static_cast<double>(kernels[k].start_ns) < to; ++k) {
         const double start = static_cast<double>(kernels[k].start_ns) + 900,
                      end = static_cast<double>(kernels[k].end_ns) - 700;
-        busy += std::max(0.0, std::min(end, to) - std::max(start, from)) * std::min(1.0, kernels[k].blocks / 132.0);
+        // SM time up to some moment: all of it until the fading begins, then a parabola.
+        const double fade = std::min(how.fade_ns, end - start);
+        const auto until = [&](double moment) {
+          const double faded = std::clamp(moment - (end - fade), 0.0, fade);
+          return std::clamp(moment, start, end - fade) - start + faded - faded * faded / (2 * fade);
+        };
+        busy += (until(to) - until(from)) * std::min(1.0, kernels[k].blocks / 132.0);
         if (start >= from && start < to) {
           warps += kernels[k].blocks * 8.0;
         }
@@ -189,6 +196,17 @@ TEST(CounterAlignment, BearsMissingSamplesAndForeignWork) {
   const auto alignment = world.align();
   ASSERT_TRUE(alignment) << alignment.error().message();
   EXPECT_LT(world.worst_error_ns(*alignment, 4 * second), 2'500);
+}
+
+// The last wave of a large grid leaves SM after SM idle: falling edges then lie early by half of that, and must not pull
+// the offset along. The warps that start say where it is.
+TEST(CounterAlignment, KernelsThatFadeOutDoNotMoveTheOffset) {
+  World world;
+  add_separate_kernels(world, 4 * second);
+  world.sample({.fade_ns = 60.0 * us});
+  const auto alignment = world.align();
+  ASSERT_TRUE(alignment) << alignment.error().message();
+  EXPECT_LT(world.worst_error_ns(*alignment, 4 * second), 3'000);
 }
 
 TEST(CounterAlignment, WorksAtTenMicroseconds) {

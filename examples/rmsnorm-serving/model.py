@@ -4,11 +4,11 @@ DRAM, attention reads a key-value cache, and a normalisation runs twice per laye
 import torch
 import torch.nn.functional as functional
 
-HIDDEN = 4096
-HEADS = 32
+HIDDEN = 8192
+HEADS = 64
 HEAD_SIZE = HIDDEN // HEADS
 KEY_VALUE_HEADS = 8
-FEED_FORWARD = 11008
+FEED_FORWARD = 22016
 VOCABULARY = 32000
 MAX_LENGTH = 512
 

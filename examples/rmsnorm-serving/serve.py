@@ -2,18 +2,19 @@
 """A small serving loop: continuous batching with prefill and decode, and an index refresh on a second stream.
 
   GET  /health    200 once warm
-  POST /generate  {"prompt": [tokens], "new_tokens": n}  →  {"tokens": n}
+  POST /generate  {"requests": [{"prompt": [tokens], "new_tokens": n}, …]}  →  {"seconds": [latency of each]}
   GET  /stats     counters
 
-One thread (the dispatcher) admits requests, runs prefill eagerly and decode as CUDA graphs for batches up to 32, eagerly
-above. A second thread embeds documents on a low-priority stream, as a server that refreshes its index does.
+One thread (the dispatcher) admits requests in the order in which they came, runs prefill eagerly and decode as CUDA graphs
+for batches up to 32, eagerly above. The same requests in one POST give the same batches, step by step: what differs
+between two runs is time. A second thread embeds documents on a low-priority stream, as a server that refreshes its index does.
 NORM=stock|generated|triton selects the normalisation (norms.py).
 """
 import argparse
+import collections
 import http.server
 import json
 import os
-import queue
 import signal
 import threading
 import time
@@ -31,14 +32,19 @@ class Request:
     def __init__(self, prompt, new_tokens):
         self.prompt = prompt
         self.left = new_tokens
-        self.slot = self.length = self.token = None
+        self.slot = self.length = self.token = self.seconds = None
+        self.asked = time.monotonic()
         self.done = threading.Event()
+
+    def finish(self):
+        self.seconds = time.monotonic() - self.asked
+        self.done.set()
 
 
 class Engine:
     def __init__(self, layers):
         self.model = Model(norms.make(os.environ.get("NORM", "stock")), layers, SLOTS + 1)
-        self.waiting = queue.Queue()
+        self.waiting = collections.deque()
         self.active = []
         self.free = list(range(SLOTS))
         self.steps = self.tokens = 0
@@ -65,8 +71,8 @@ class Engine:
         torch.cuda.synchronize()
 
     def admit(self):
-        while self.free and not self.waiting.empty():
-            request = self.waiting.get()
+        while self.free and self.waiting:
+            request = self.waiting.popleft()
             torch.cuda.nvtx.range_push("prefill")
             request.slot = self.free.pop()
             request.length = len(request.prompt)
@@ -101,18 +107,20 @@ class Engine:
                 still.append(request)
             else:
                 self.free.append(request.slot)
-                request.done.set()
+                request.finish()
         self.active = still
         self.steps += 1
         self.tokens += count
 
     def run(self, stopping):
         while not stopping.is_set():
-            self.admit()
-            if self.active:
-                self.decode()
-            else:
+            if not self.waiting and not self.active:
                 time.sleep(0.0005)
+                continue
+            torch.cuda.nvtx.range_push("step")
+            self.admit()
+            self.decode()
+            torch.cuda.nvtx.range_pop()
 
 
 class IndexRefresh(threading.Thread):
@@ -156,11 +164,12 @@ def make_handler(engine, refresh):
             self.reply({"steps": engine.steps, "tokens": engine.tokens, "refreshed": refresh.batches if refresh else 0})
 
         def do_POST(self):
-            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            request = Request(asked["prompt"], asked["new_tokens"])
-            engine.waiting.put(request)
-            request.done.wait()
-            self.reply({"tokens": asked["new_tokens"]})
+            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["requests"]
+            requests = [Request(one["prompt"], one["new_tokens"]) for one in asked]
+            engine.waiting.extend(requests)
+            for request in requests:
+                request.done.wait()
+            self.reply({"seconds": [request.seconds for request in requests]})
 
         def log_message(self, *_):
             pass
@@ -171,9 +180,9 @@ def make_handler(engine, refresh):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--port", type=int, default=8000)
-    parser.add_argument("--layers", type=int, default=4)
-    parser.add_argument("--documents", type=int, default=2048, help="documents in a batch of the index refresh; 0: none")
-    parser.add_argument("--rest", type=float, default=0.0005, help="seconds between batches of the index refresh")
+    parser.add_argument("--layers", type=int, default=2)
+    parser.add_argument("--documents", type=int, default=1024, help="documents in a batch of the index refresh; 0: none")
+    parser.add_argument("--rest", type=float, default=0.001, help="seconds between batches of the index refresh")
     parser.add_argument("--torch-profiler", action="store_true", help="run under torch.profiler, to compare its cost")
     arguments = parser.parse_args()
 

@@ -86,6 +86,9 @@ Result<report::CaptureReport> report_on(const std::string& path, const ReportOpt
     return std::unexpected(window.error());
   }
   if (*window) {
+    const auto began = static_cast<double>(time_fact(capture, "record.start_ns").value_or(0));
+    report.facts.window_ns =
+        Interval{static_cast<double>((*window)->first) - began, static_cast<double>((*window)->second) - began};
     capture = questions::within_window(capture, (*window)->first, (*window)->second);
     if (capture.executions.empty() && capture.api_calls.empty()) {
       return fail(ErrorKind::bad_input, "nothing was launched and nothing ran within the window", path,

@@ -196,6 +196,8 @@ TEST_F(ReportProgram, AWindowLeavesTheRestOut) {
   ASSERT_EQ(outcome.status, 0) << outcome.error;
   const auto root = report::Json::parse(outcome.out, "report");
   EXPECT_EQ((*root)["captures"].elements().at(0)["kernels"].elements().at(0)["executions"].integer(), 20);
+  EXPECT_EQ((*root)["captures"].elements().at(0)["window_ns"]["to"].number(), 30e6);
+  EXPECT_TRUE(has(run("report --window 10ms,30ms " + file).out, "the part from 10.0 ms to 30.0 ms"));
   EXPECT_EQ(run("report --window 100s,200s " + file).status, 65);
 }
 

@@ -15,6 +15,11 @@ Json facts_json(const CaptureFacts& facts) {
   Json out = Json::object();
   out.set("path", facts.path).set("complete", facts.complete).set("tier", facts.tier).set("command", facts.command);
   out.set("recorded_by", facts.recorded_by).set("devices", std::move(devices)).set("duration_ns", facts.duration_ns);
+  Json window;
+  if (facts.window_ns) {
+    window.set("from", facts.window_ns->low).set("to", facts.window_ns->high);
+  }
+  out.set("window_ns", std::move(window));
   out.set("counters", facts.counters).set("counts", std::move(counts));
   return out;
 }

@@ -22,6 +22,7 @@ struct CaptureFacts {
   std::string recorded_by;  // version of kvet
   std::vector<std::string> devices;  // names
   std::optional<int64_t> duration_ns;
+  std::optional<Interval> window_ns;  // the part that the findings are about, since the recording began; empty: all
   std::string counters;  // "pm, 20 µs", "off: reason"
   uint64_t processes = 0, launches = 0, executions = 0, transfers = 0, samples = 0;
   uint64_t lost = 0;  // events, of all sources

@@ -91,6 +91,11 @@ class Renderer {
     first += facts.complete ? ", complete" : ", INCOMPLETE";
     first += facts.lost == 0 ? ", nothing lost" : ", " + plural(facts.lost, "event") + " LOST";
     page_.paragraph(first, "  ", "  ");
+    if (facts.window_ns) {
+      page_.paragraph("findings are about the part from " + format_value(facts.window_ns->low, "ns") + " to " +
+                          format_value(facts.window_ns->high, "ns"),
+                      "  ", "  ");
+    }
     std::string devices;
     for (const std::string& device : facts.devices) {
       devices += (devices.empty() ? "" : ", ") + safe_text(device, 60);

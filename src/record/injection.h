@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "record/invoking_user.h"
+#include "base/invoking_user.h"
 
 namespace kvet::record {
 

@@ -83,20 +83,6 @@ struct Child {
   }
 };
 
-std::vector<gid_t> groups_of(const InvokingUser& user) {
-  std::vector<gid_t> groups(64);
-  int count = static_cast<int>(groups.size());
-  if (user.name.empty()) {
-    return {user.group};
-  }
-  if (getgrouplist(user.name.c_str(), user.group, groups.data(), &count) < 0) {
-    groups.resize(static_cast<size_t>(count));
-    getgrouplist(user.name.c_str(), user.group, groups.data(), &count);
-  }
-  groups.resize(static_cast<size_t>(count));
-  return groups;
-}
-
 bool make_pipe(FileDescriptor& read_end, FileDescriptor& write_end) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) {

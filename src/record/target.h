@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/file_descriptor.h"
+#include "base/invoking_user.h"
 #include "base/result.h"
-#include "record/invoking_user.h"
 
 namespace kvet::record {
 

@@ -201,7 +201,7 @@ verdict::ComparisonOptions Experiment::comparison() const {
   options.decision.fixed_quads = plan_.quads.value_or(0);
   options.decision.overhead_budget = plan_.overhead_budget;
   options.decision.overhead = own_overhead(journal_, plan_);
-  if (!plan_.metric && plan_.run) {
+  if (!plan_.metric && !server_of(plan_, Arm::baseline)) {
     options.decision.overhead_reason = "without a metric a program's run time would count the recorder's own start and end";
   }
   for (uint32_t pair = 0; plan_.isolated && pair < plan_.isolated->pairs; ++pair) {

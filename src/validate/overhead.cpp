@@ -13,7 +13,7 @@ std::optional<double> figure_of(const BlockResult& result, const Plan& plan) {
   if (result.metric) {
     return plan.metric && plan.metric->higher_is_better ? 1 / *result.metric : *result.metric;
   }
-  if (plan.run) {
+  if (!server_of(plan, result.block.arm)) {
     return std::nullopt;
   }
   return static_cast<double>(result.load_to_ns - result.load_from_ns);

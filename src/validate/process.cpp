@@ -15,10 +15,9 @@
 #include <utility>
 
 #include "base/file_descriptor.h"
+#include "base/invoking_user.h"
 #include "base/text.h"
 #include "validate/result_files.h"
-
-extern char** environ;
 
 namespace kvet::validate {
 namespace {
@@ -32,49 +31,33 @@ constexpr int64_t term_patience_ns = 10'000'000'000;
 // Everything the child needs, laid out before the fork: no allocation between fork and exec.
 struct Prepared {
   std::vector<char*> arguments, environment;
-  std::vector<std::string> variables;
+  kvet::Environment variables;
   FileDescriptor output, input;
-  bool drop = false;
-  uid_t user = 0;
-  gid_t group = 0;
+  std::optional<InvokingUser> user;  // to become
+  std::vector<gid_t> groups;
 };
-
-std::optional<unsigned long> number_variable(const char* name) {
-  const char* text = std::getenv(name);
-  char* end = nullptr;
-  unsigned long value = text != nullptr ? std::strtoul(text, &end, 10) : 0;
-  return text != nullptr && *text != '\0' && *end == '\0' ? std::optional(value) : std::nullopt;
-}
 
 void prepare(const Launch& launch, Prepared& prepared) {
   for (const std::string& argument : launch.arguments) {
     prepared.arguments.push_back(const_cast<char*>(argument.c_str()));
   }
   prepared.arguments.push_back(nullptr);
-  for (char** variable = environ; *variable != nullptr; ++variable) {
-    std::string text = *variable;
-    if (!launch.environment.contains(text.substr(0, text.find('=')))) {
-      prepared.variables.push_back(std::move(text));
-    }
+  // Under sudo a command sees what the person who called it sees, as the recorded ones do.
+  if (launch.as_invoking_user && (prepared.user = invoking_user())) {
+    prepared.groups = groups_of(*prepared.user);
   }
+  prepared.variables = prepared.user ? kvet::environment_of(*prepared.user) : own_environment();
   for (const auto& [name, value] : launch.environment) {
-    prepared.variables.push_back(name + "=" + value);
+    set_variable(prepared.variables, name, value);
   }
   for (std::string& variable : prepared.variables) {
     prepared.environment.push_back(variable.data());
   }
   prepared.environment.push_back(nullptr);
-  auto user = number_variable("SUDO_UID"), group = number_variable("SUDO_GID");
-  if (launch.as_invoking_user && ::geteuid() == 0 && user && group) {
-    prepared.drop = true;
-    prepared.user = static_cast<uid_t>(*user);
-    prepared.group = static_cast<gid_t>(*group);
-  }
 }
 
 [[noreturn]] void run_child(const Launch& launch, const Prepared& prepared, int report) {
   ::setpgid(0, 0);
-  ::prctl(PR_SET_PDEATHSIG, SIGTERM);  // should kvet be killed, nothing it started stays behind
   for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT}) {
     ::signal(signal, SIG_DFL);
   }
@@ -85,9 +68,12 @@ void prepare(const Launch& launch, Prepared& prepared) {
   ::dup2(prepared.output.get(), STDOUT_FILENO);
   ::dup2(prepared.output.get(), STDERR_FILENO);
   bool good = launch.folder.empty() || ::chdir(launch.folder.c_str()) == 0;
-  if (good && prepared.drop) {
-    good = ::setgroups(0, nullptr) == 0 && ::setgid(prepared.group) == 0 && ::setuid(prepared.user) == 0;
+  if (good && prepared.user) {
+    good = ::setgroups(prepared.groups.size(), prepared.groups.data()) == 0 && ::setgid(prepared.user->group) == 0 &&
+           ::setuid(prepared.user->user) == 0;
   }
+  // Should kvet be killed, nothing it started stays behind. Changing the user would clear this.
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (good) {
     ::execvpe(prepared.arguments.front(), prepared.arguments.data(), prepared.environment.data());
   }

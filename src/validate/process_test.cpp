@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <pwd.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -45,6 +46,25 @@ TEST(Process, AProgramThatIsNotThere) {
 TEST(Process, ASignalIsAStatus) {
   auto child = ChildProcess::start(shell("kill -9 $$"));
   EXPECT_EQ(child->wait(long_enough), 128 + SIGKILL);
+}
+
+TEST(Process, UnderSudoACommandRunsAsThePersonWhoCalled) {
+  const passwd* nobody = ::getpwnam("nobody");
+  if (::geteuid() != 0 || nobody == nullptr) {
+    GTEST_SKIP() << "needs root and a user nobody";
+  }
+  ::setenv("SUDO_UID", std::to_string(nobody->pw_uid).c_str(), 1);
+  ::setenv("SUDO_GID", std::to_string(nobody->pw_gid).c_str(), 1);
+  Launch launch = shell("id -u; id -g; echo $HOME; echo $ARM; echo \"sudo:$SUDO_UID\"");
+  launch.environment = {{"ARM", "stock"}};
+  launch.output = temporary("sudo");
+  auto child = ChildProcess::start(launch);
+  ::unsetenv("SUDO_UID");
+  ::unsetenv("SUDO_GID");
+  ASSERT_TRUE(child);
+  EXPECT_EQ(child->wait(long_enough), 0);
+  EXPECT_EQ(*read_file(launch.output), std::to_string(nobody->pw_uid) + "\n" + std::to_string(nobody->pw_gid) + "\n" +
+                                           nobody->pw_dir + "\nstock\nsudo:\n");
 }
 
 TEST(Process, StopEndsTheWholeGroup) {

@@ -7,6 +7,18 @@
 namespace kvet::verdict {
 namespace {
 
+// A path as a shell takes it, for commands to copy.
+std::string quoted(const std::string& path) {
+  if (path.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./+,:@%") == std::string::npos) {
+    return path;
+  }
+  std::string text = "'";
+  for (char letter : path) {
+    text += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
+  }
+  return text + "'";
+}
+
 // The block of an arm whose level 3 is the middle one: neither a lucky nor an unlucky run speaks for the arm.
 const BlockSummary* middle_block(const std::vector<BlockSummary>& blocks, Arm arm) {
   std::vector<const BlockSummary*> own;
@@ -53,7 +65,7 @@ Result<void> answer_questions(Verdict& verdict, const std::vector<BlockSummary>&
       (arm == Arm::baseline ? line.baseline : line.candidate) = all[i].ask(*capture, set);
     }
     if (arm == Arm::candidate) {
-      verdict.look_further.push_back(fmt::format("kvet report {}", block->path));
+      verdict.look_further.push_back(fmt::format("kvet report {}", quoted(block->path)));
     }
   }
   return {};
@@ -63,7 +75,7 @@ Result<void> answer_questions(Verdict& verdict, const std::vector<BlockSummary>&
 void add_commands(Verdict& verdict) {
   if (!verdict.captures_baseline.empty() && !verdict.captures_candidate.empty()) {
     verdict.look_further.push_back(
-        fmt::format("kvet kernels {} {}", verdict.captures_baseline.front(), verdict.captures_candidate.front()));
+        fmt::format("kvet kernels {} {}", quoted(verdict.captures_baseline.front()), quoted(verdict.captures_candidate.front())));
   }
 }
 

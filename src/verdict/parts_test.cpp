@@ -1,6 +1,10 @@
 // The parts that make a block's numbers: intervals, sets, steps, counts, ledger.
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
+#include <regex>
+
 #include "verdict/block_summary.h"
 #include "verdict/intervals.h"
 #include "verdict/ledger.h"
@@ -360,6 +364,23 @@ TEST(Counts, UprobesMayHaveSeenAFewInFlight) {
   EXPECT_EQ(check(capture).notes.size(), 1U);
   capture.meta["check.launches_uprobe"] = "40";
   EXPECT_EQ(check(capture).disagreements.size(), 1U);
+}
+
+TEST(Codes, EveryOneIsDocumented) {
+  std::ifstream file(std::string(KVET_SOURCE_DIR) + "/docs/verdict-schema.md");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  ASSERT_FALSE(text.empty());
+  // As they stand in the code: push_back({"code", … and collector.add(…, "code", ….
+  size_t found = 0;
+  for (const char* name : {"decide.cpp", "refusals.cpp"}) {
+    std::ifstream source(std::string(KVET_SOURCE_DIR) + "/src/verdict/" + name);
+    const std::string code{std::istreambuf_iterator<char>(source), {}};
+    const std::regex expression(R"re((?:push_back\(\s*\{\s*|collector\.add\(\w+, )"([a-z_]+)")re");
+    for (std::sregex_iterator match(code.begin(), code.end(), expression), end; match != end; ++match, ++found) {
+      EXPECT_NE(text.find("`" + (*match)[1].str() + "`"), std::string::npos) << (*match)[1];
+    }
+  }
+  EXPECT_GE(found, 18U);
 }
 
 TEST(Refusals, CountersFromOutsideJudgeTheRecords) {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace kvet::record {
+namespace kvet {
 
 struct InvokingUser {
   uid_t user = 0;
@@ -19,6 +19,9 @@ struct InvokingUser {
 
 // Empty where kvet does not run as root under sudo: then commands run as kvet itself does.
 [[nodiscard]] std::optional<InvokingUser> invoking_user();
+
+// Of that person, as a login would set them.
+[[nodiscard]] std::vector<gid_t> groups_of(const InvokingUser& user);
 
 using Environment = std::vector<std::string>;  // "NAME=value" each
 
@@ -34,4 +37,4 @@ void unset_variable(Environment& environment, std::string_view name);
 // For tests: the variables in the form of /proc/PID/environ.
 [[nodiscard]] Environment parse_environment(std::string_view zero_separated);
 
-}  // namespace kvet::record
+}  // namespace kvet

@@ -1,18 +1,19 @@
-#include "record/invoking_user.h"
+#include "base/invoking_user.h"
 
+#include <fcntl.h>
+#include <grp.h>
 #include <pwd.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cstdlib>
 
-#include "record/mappings.h"
+#include "base/file_descriptor.h"
 
 extern char** environ;
 
-namespace kvet::record {
+namespace kvet {
 
 namespace {
 
@@ -27,6 +28,18 @@ std::optional<uint32_t> number(const char* text) {
     return std::nullopt;
   }
   return value;
+}
+
+// Whole; "" where it cannot be read.
+std::string read_proc_file(int pid, std::string_view name) {
+  const std::string path = "/proc/" + std::to_string(pid) + "/" + std::string(name);
+  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::string content;
+  char buffer[4096];
+  for (ssize_t size = 0; file.valid() && (size = read(file.get(), buffer, sizeof buffer)) > 0;) {
+    content.append(buffer, static_cast<size_t>(size));
+  }
+  return content;
 }
 
 // "PID (name with ) in it) S PARENT …", proc_pid_stat(5).
@@ -68,6 +81,20 @@ std::optional<InvokingUser> invoking_user() {
     found.shell = entry->pw_shell;
   }
   return found;
+}
+
+std::vector<gid_t> groups_of(const InvokingUser& user) {
+  std::vector<gid_t> groups(64);
+  int count = static_cast<int>(groups.size());
+  if (user.name.empty()) {
+    return {user.group};
+  }
+  if (getgrouplist(user.name.c_str(), user.group, groups.data(), &count) < 0) {
+    groups.resize(static_cast<size_t>(count));
+    getgrouplist(user.name.c_str(), user.group, groups.data(), &count);
+  }
+  groups.resize(static_cast<size_t>(count));
+  return groups;
 }
 
 Environment own_environment() {
@@ -130,4 +157,4 @@ void set_variable(Environment& environment, std::string_view name, std::string_v
   environment.push_back(std::string(name) + "=" + std::string(value));
 }
 
-}  // namespace kvet::record
+}  // namespace kvet

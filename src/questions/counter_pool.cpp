@@ -59,7 +59,8 @@ DeviceSamples device_samples(const Capture& capture, DeviceId device) {
         "busy times";
     return result;
   }
-  result.guard_ns = 3 * residual;
+  // Bounded by a second, so that no sum of times overflows; nothing is left to count long before that.
+  result.guard_ns = 3 * std::min<int64_t>(residual, 1'000'000'000);
   return result;
 }
 

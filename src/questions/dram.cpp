@@ -36,8 +36,9 @@ int64_t write_back_ns(const Device& device) {
   if (device.l2_bytes == 0 || device.memory_bandwidth_bytes_per_s == 0) {
     return 50'000;
   }
-  return static_cast<int64_t>(2e9 * static_cast<double>(device.l2_bytes) /
-                              static_cast<double>(device.memory_bandwidth_bytes_per_s));
+  // At most a second: no cache takes longer, but a file may say so.
+  return static_cast<int64_t>(std::min(
+      1e9, 2e9 * static_cast<double>(device.l2_bytes) / static_cast<double>(device.memory_bandwidth_bytes_per_s)));
 }
 
 struct OneDevice {
@@ -327,7 +328,7 @@ std::vector<Finding> dram(const Capture& capture, const KernelSet& kernels) {
   }
   add_corun(findings, kernels, devices, peak_bytes, whole);
   add_saturated(findings, kernels, devices, whole);
-  return findings;
+  return only_finite(std::move(findings));
 }
 
 }  // namespace kvet::questions

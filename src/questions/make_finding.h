@@ -1,8 +1,10 @@
 // Shorthand for building findings.
 #pragma once
 
+#include <cmath>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "model/finding.h"
 #include "questions/statistics.h"
@@ -34,6 +36,21 @@ inline Finding unavailable(Question question, std::string id, std::string subjec
   finding.advice = std::move(advice);
   finding.sentence = "Not known: " + finding.reason + ".";
   return finding;
+}
+
+// Absurd values in a file can make a sum infinite: then the number is not known.
+inline std::vector<Finding> only_finite(std::vector<Finding> findings) {
+  for (Finding& finding : findings) {
+    if (finding.value && !std::isfinite(*finding.value)) {
+      std::string beside = std::move(finding.beside);
+      finding = unavailable(finding.question, finding.id, finding.subject, finding.unit,
+                            "the values in the capture are not plausible", "record again");
+      finding.beside = std::move(beside);
+    } else if (finding.interval && !(std::isfinite(finding.interval->low) && std::isfinite(finding.interval->high))) {
+      finding.interval.reset();
+    }
+  }
+  return findings;
 }
 
 // The interval of an estimate, scaled like the value, and kept where it makes sense.

@@ -345,7 +345,7 @@ std::vector<Finding> occupancy(const Capture& capture, const KernelSet& kernels)
   add_own(findings, capture, kernels, devices, samples, solo, doubt);
   add_slow_down(findings, capture, kernels, devices);
   findings.push_back(std::move(unexplained));
-  return findings;
+  return only_finite(std::move(findings));
 }
 
 }  // namespace kvet::questions

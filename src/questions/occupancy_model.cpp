@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "questions/make_finding.h"
@@ -166,9 +167,7 @@ void add_modelled(std::vector<Finding>& findings, const Capture& capture, const 
     const double grid = static_cast<double>(other.grid[0]) * other.grid[1] * other.grid[2];
     double resident = theirs->blocks_per_sm;
     if (grid > 0 && device.multiprocessors > 0) {
-      resident =
-          std::min(resident,
-                   std::max(1.0, static_cast<double>(static_cast<uint64_t>(grid / device.multiprocessors + 0.999999))));
+      resident = std::min(resident, std::max(1.0, std::ceil(grid / device.multiprocessors)));
     }
     const auto count = static_cast<uint32_t>(resident);
     const uint32_t fit = fits_beside(*limits, shape, other, count);

@@ -270,7 +270,7 @@ std::vector<Finding> quality(const Capture& capture) {
   add_joins(findings, capture);
   add_blocks(findings, capture);
   add_overhead(findings, capture);
-  return findings;
+  return only_finite(std::move(findings));
 }
 
 }  // namespace kvet::questions

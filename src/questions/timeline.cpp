@@ -60,7 +60,7 @@ class Tracks {
       const Branch& before = open[index];
       const int64_t overlap = std::min(before.end, execution.end_ns) - execution.start_ns;
       const bool parallel = before.correlation == execution.correlation_id && overlap > 0 &&
-                            2 * overlap > std::min(before.end - before.start, duration);
+                            overlap > std::min(before.end - before.start, duration) / 2;
       if (!parallel || index + 1 == branches) {
         break;
       }

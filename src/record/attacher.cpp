@@ -104,6 +104,7 @@ bool Attacher::open_table(const WaitingTable& waiting) {
       return true;
     }
   }
+  undecided_.push_back({waiting.pid, table->duplicate(), now_ns(), 0});
   // Signed last: the library goes on when it sees it, and then nothing may be missing.
   [[maybe_unused]] const bool signed_it = table->sign(getpid());
   events_.table(waiting.pid, std::move(*table));
@@ -111,12 +112,52 @@ bool Attacher::open_table(const WaitingTable& waiting) {
   return true;
 }
 
-bool Attacher::retry_tables() {
+// True: the library records, or it is known that it does not.
+bool Attacher::decide(const UndecidedTable& undecided) {
+  const auto header = undecided.table.header();
+  if (!header) {
+    return true;  // not a table any more: the target wrote over it
+  }
+  const auto status = static_cast<kvet_inject_status>(header->status);
+  if (status == KVET_INJECT_RECORDING || status == KVET_INJECT_NO_PROBE) {
+    return true;
+  }
+  if (header->finished == 0) {
+    return false;
+  }
+  record_launches_instead(undecided.pid);
+  [[maybe_unused]] const bool signed_it = undecided.table.sign(getpid(), true);
+  events_.no_activity(undecided.pid, status);
+  return true;
+}
+
+void Attacher::record_launches_instead(int pid) {
+  if (programs_.cuda_returns == nullptr) {
+    return;
+  }
+  Process& process = processes_[pid];
+  for (const auto& library : process.libraries) {
+    if (library->kind == LibraryKind::cuda) {
+      Attachment attachment = attach_uprobes(*programs_.cuda_returns, *library, pid);
+      if (attachment.failure && !attachment.gone) {
+        events_.failed(*library, *attachment.failure);
+      }
+      std::ranges::move(attachment.links, std::back_inserter(process.links));
+    }
+  }
+  programs_.send_launches_of(pid);
+}
+
+namespace {
+
+// Runs `done` on those whose turn it is and forgets those for which it holds. True while there are young ones left.
+template <class Waiting, class Done>
+bool look_again(std::vector<Waiting>& all, Done done) {
   const int64_t now = now_ns();
   bool soon = false;
-  std::erase_if(waiting_, [&](WaitingTable& waiting) {
+  std::erase_if(all, [&](Waiting& waiting) {
     if (waiting.next_ns <= now) {
-      if (open_table(waiting)) {
+      if (done(waiting)) {
         return true;
       }
       waiting.next_ns = now - waiting.since_ns > soon_ns ? now + rarely_ns : 0;
@@ -125,6 +166,14 @@ bool Attacher::retry_tables() {
     return false;
   });
   return soon;
+}
+
+}  // namespace
+
+bool Attacher::retry_tables() {
+  const bool opening = look_again(waiting_, [this](const WaitingTable& waiting) { return open_table(waiting); });
+  const bool deciding = look_again(undecided_, [this](const UndecidedTable& undecided) { return decide(undecided); });
+  return opening || deciding;
 }
 
 void Attacher::on_fork(int parent, int child, bool shares_memory) {
@@ -154,7 +203,7 @@ void Attacher::on_exec(int pid, int calling_thread) {
       found->second = Process{};
     }
   }
-  std::erase_if(waiting_, [&](const WaitingTable& waiting) { return waiting.pid == pid; });
+  forget_tables(pid);
   scan(pid);
 }
 
@@ -163,7 +212,12 @@ void Attacher::on_exit(int pid) {
     let_go(found->second);
     processes_.erase(found);
   }
+  forget_tables(pid);
+}
+
+void Attacher::forget_tables(int pid) {
   std::erase_if(waiting_, [&](const WaitingTable& waiting) { return waiting.pid == pid; });
+  std::erase_if(undecided_, [&](const UndecidedTable& undecided) { return undecided.pid == pid; });
 }
 
 void Attacher::let_go(Process& process) {

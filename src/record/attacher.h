@@ -24,6 +24,7 @@ struct AttachEvents {
   std::function<void(int pid, const Library&)> attached;
   std::function<void(int pid, probes::Table)> table;
   std::function<void(const Library&, const Error&)> failed;
+  std::function<void(int pid, kvet_inject_status)> no_activity;  // the injected library cannot record there
 };
 
 class Attacher {
@@ -33,6 +34,9 @@ class Attacher {
     const probes::UprobeProgram* nccl = nullptr;
     probes::ActivityProbe* activity = nullptr;
     std::string activity_file;  // the injected library to which it is attached already, for all processes
+    // For a process whose injected library cannot record: the returns of libcuda's launches, and the wish for its events.
+    const probes::UprobeProgram* cuda_returns = nullptr;
+    std::function<void(int pid)> send_launches_of;
   };
   Attacher(const Programs& programs, AttachEvents events);
 
@@ -44,9 +48,9 @@ class Attacher {
   [[nodiscard]] bool uses_cuda(int pid) const;
   [[nodiscard]] std::vector<int> processes() const;
 
-  // Processes whose injected library was seen and whose table was not opened yet.
-  [[nodiscard]] bool has_waiting_tables() const { return !waiting_.empty(); }
-  // Tries to open them. True while there are some that are young enough for it to be soon.
+  // Processes whose injected library was seen, and of which it is not known yet whether it records.
+  [[nodiscard]] bool has_waiting_tables() const { return !waiting_.empty() || !undecided_.empty(); }
+  // Looks at them again. True while there are some that are young enough for it to be soon.
   bool retry_tables();
 
  private:
@@ -61,7 +65,15 @@ class Attacher {
   };
 
   void attach(int pid, const std::shared_ptr<const Library>& library);
+  struct UndecidedTable {
+    int pid = 0;
+    probes::Table table;
+    int64_t since_ns = 0, next_ns = 0;
+  };
   bool open_table(const WaitingTable& waiting);
+  bool decide(const UndecidedTable& undecided);
+  void record_launches_instead(int pid);
+  void forget_tables(int pid);
   void let_go(Process& process);
 
   Programs programs_;
@@ -70,6 +82,7 @@ class Attacher {
   std::shared_ptr<const Library> activity_library_;
   std::unordered_map<int, Process> processes_;
   std::vector<WaitingTable> waiting_;
+  std::vector<UndecidedTable> undecided_;
   LinkCloser closer_;
 };
 

@@ -54,6 +54,7 @@ void KernelSources::load_programs(probes::ActivityDecoder* activity, const std::
   if (launch) {
     launch_.emplace(std::move(*launch));
     launch_program_ = launch_->program();
+    launch_returns_ = launch_->returns_program();
   } else {
     drop("launch", launch.error().message());
   }
@@ -71,7 +72,9 @@ void KernelSources::load_programs(probes::ActivityDecoder* activity, const std::
   watcher_->set_programs({.cuda = launch_ ? &launch_program_ : nullptr,
                           .nccl = nccl_ ? &nccl_program_ : nullptr,
                           .activity = activity_probe_ ? &*activity_probe_ : nullptr,
-                          .activity_file = library});
+                          .activity_file = library,
+                          .cuda_returns = launch_ ? &launch_returns_ : nullptr,
+                          .send_launches_of = [this](int pid) { launch_->send_events_of(pid); }});
 }
 
 void KernelSources::load_activity(probes::ActivityDecoder& activity, const std::string& library) {

@@ -69,7 +69,7 @@ class KernelSources {
   std::optional<probes::NcclProbe> nccl_;
   std::optional<probes::ActivityProbe> activity_probe_;
   std::optional<probes::RingReader> activity_reader_;
-  probes::UprobeProgram launch_program_, nccl_program_;
+  probes::UprobeProgram launch_program_, launch_returns_, nccl_program_;
   std::vector<std::pair<std::string, std::string>> dropped_;
   std::unique_ptr<Watcher> watcher_;  // last: its thread uses the programs above
 };

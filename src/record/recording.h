@@ -50,6 +50,7 @@ class Recording {
   void on_news(AttachedNews& news);
   void on_news(TableNews& news);
   void on_news(FailedNews& news);
+  void on_news(NoActivityNews& news);
   void poll_sources();
   void poll_memory_ring(bool at_end);
   void finish_exited();
@@ -95,6 +96,7 @@ class Recording {
   std::set<ProcessId> with_table_;     // and those whose injected library showed itself
   std::vector<ProcessId> exited_;      // to be finished once the rings were read
   std::set<std::string> complained_;   // each failure is said once
+  size_t without_activity_ = 0;        // processes whose injected library cannot record
   bool cuda_seen_ = false;
   int64_t window_from_ns_ = 0, window_to_ns_ = 0;
   int64_t second_ns_ = 0, progress_ns_ = 0, root_ended_ns_ = 0;

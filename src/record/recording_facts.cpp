@@ -116,6 +116,12 @@ std::string Recording::inject_status() {
 }
 
 void Recording::end_facts() {
+  if (kernel_ && plan_.inject && without_activity_ > 0 && without_activity_ == with_table_.size()) {
+    // What came is what the host tier gives.
+    plan_.base = "host";
+    plan_.reason = inject_status();
+    fact("tier.reason", plan_.reason);
+  }
   fact("tier", tier_name(plan_, sampler_ && sampler_->samples() > 0));
   fact("record.start_ns", std::to_string(window_from_ns_));
   fact("record.end_ns", std::to_string(window_to_ns_));
@@ -160,7 +166,7 @@ std::string Recording::summary() const {
                                  static_cast<double>(window_to_ns_ - window_from_ns_) / 1e9,
                                  plan_.inject ? grouped(counts.executions) : "no", grouped(counts.launches));
   if (sink_.losses().empty()) {
-    text += ", no losses";
+    text += kernel_ && !cuda_seen_ ? ", nobody loaded libcuda" : ", no losses";
   } else {
     std::map<std::string, uint64_t> by_source;
     for (const auto& [what, count] : sink_.losses()) {

@@ -128,6 +128,14 @@ void Recording::on_news(FailedNews& news) {
   }
 }
 
+void Recording::on_news(NoActivityNews& news) {
+  ++without_activity_;
+  const std::string message = probes::sentence(news.status);
+  if (complained_.insert(message).second) {
+    print_warning(message + ". Launches are recorded all the same, by eBPF");
+  }
+}
+
 void Recording::poll_sources() {
   if (kernel_) {
     kernel_->poll();

@@ -99,11 +99,13 @@ Result<void> attach_single(UprobeLinks& links, int program, const std::string& p
   return {};
 }
 
-std::vector<FunctionOffset> select(const Library& library, bool at_return) {
+// The functions of the program that the library has.
+std::vector<FunctionOffset> select(const probes::UprobeProgram& program, const Library& library, bool at_return) {
   std::vector<FunctionOffset> selected;
-  for (const FunctionOffset& function : library.functions) {
-    if (!at_return || function.function->at_return) {
-      selected.push_back(function);
+  for (const FunctionOffset& located : library.functions) {
+    const auto wanted = std::ranges::find(program.functions, located.function->cookie, &probes::ProbedFunction::cookie);
+    if (wanted != program.functions.end() && (!at_return || wanted->at_return)) {
+      selected.push_back(located);
     }
   }
   return selected;
@@ -137,10 +139,10 @@ Result<void> attach_multi(UprobeLinks& links, int program, const std::string& pa
 
 Result<void> attach_side(UprobeLinks& links, const probes::UprobeProgram& program, const Library& library,
                          bool at_return, int pid) {
-  const std::vector<FunctionOffset> functions = select(library, at_return);
+  const std::vector<FunctionOffset> functions = select(program, library, at_return);
   const int descriptor = at_return ? program.return_descriptor : program.entry_descriptor;
   const std::string path = library.reachable_path();
-  if (functions.empty()) {
+  if (functions.empty() || descriptor < 0) {
     return {};
   }
   if (program.way == UprobeWay::single) {

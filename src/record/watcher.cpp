@@ -41,6 +41,7 @@ Result<void> Watcher::start(const std::vector<int>& processes) {
           .attached = [this](int pid, const Library& library) { tell(AttachedNews{pid, library.kind, library.path}); },
           .table = [this](int pid, probes::Table table) { tell(TableNews{pid, monotonic_ns(), std::move(table)}); },
           .failed = [this](const Library& library, const Error& error) { tell(FailedNews{library.kind, error}); },
+          .no_activity = [this](int pid, kvet_inject_status status) { tell(NoActivityNews{pid, status}); },
       });
   wake_.reset(eventfd(0, EFD_CLOEXEC));
   epoll_.reset(epoll_create1(EPOLL_CLOEXEC));
@@ -84,8 +85,10 @@ void Watcher::run() {
     probe_->poll();
     poll_mappings();
     if (attacher_->has_waiting_tables()) {
-      // An injected library that finds its table open goes on to launch. The driver was mapped before it, perhaps on a CPU
-      // whose records had been read a moment too early: once more, so that its probes are in place.
+      // An injected library that finds its table open goes on to launch. The driver was mapped before it, by this process
+      // or by the one that it was forked from, perhaps on a CPU whose records had been read a moment too early: once
+      // more, so that its probes are in place.
+      probe_->poll();
       poll_mappings();
       soon = attacher_->retry_tables();
     } else {

@@ -46,7 +46,11 @@ struct FailedNews {
   LibraryKind kind = LibraryKind::other;
   Error error;
 };
-using News = std::variant<ProcessNews, AttachedNews, TableNews, FailedNews>;
+struct NoActivityNews {  // the injected library cannot record in this process
+  int32_t pid = 0;
+  kvet_inject_status status = KVET_INJECT_STARTING;
+};
+using News = std::variant<ProcessNews, AttachedNews, TableNews, FailedNews, NoActivityNews>;
 
 class Watcher {
  public:

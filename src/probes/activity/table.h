@@ -30,9 +30,11 @@ class Table {
   // A fresh copy of the header. Errors: bad_input where it is not the header of a table of this ABI version.
   [[nodiscard]] Result<kvet_table> header() const;
 
-  // Writes the reader's process id into the table: a library that waits at start-up goes on when it sees it. False: not
-  // allowed to write there, or no table.
-  [[nodiscard]] bool sign(int32_t recorder_pid) const;
+  // Writes the reader's process id into the table: a library that waits at start-up goes on when it sees it.
+  // `acknowledge`: with KVET_TABLE_ACKNOWLEDGED. False: not allowed to write there, or no table.
+  [[nodiscard]] bool sign(int32_t recorder_pid, bool acknowledge = false) const;
+  // A second handle on the same table, for another thread.
+  [[nodiscard]] Table duplicate() const;
 
   [[nodiscard]] bool valid() const { return file_.valid(); }
   // The same table, opened twice?

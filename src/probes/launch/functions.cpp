@@ -66,6 +66,19 @@ std::vector<ProbedFunction> make(bool count_only) {
 
 }  // namespace
 
+std::span<const ProbedFunction> launch_returns() {
+  static const std::vector<ProbedFunction> returns = [] {
+    std::vector<ProbedFunction> all = make(false);
+    const std::vector<ProbedFunction> counts = make(true);
+    std::erase_if(all, [&](const ProbedFunction& function) {
+      const auto same = std::ranges::find(counts, function.cookie, &ProbedFunction::cookie);
+      return !function.at_return || same->at_return;
+    });
+    return all;
+  }();
+  return returns;
+}
+
 std::span<const ProbedFunction> launch_functions(bool count_only) {
   static const std::vector<ProbedFunction> events = make(false);
   static const std::vector<ProbedFunction> counts = make(true);

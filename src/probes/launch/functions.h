@@ -7,7 +7,9 @@
 
 namespace kvet::probes {
 
-// `count_only` (device tier): returns of launches are of no interest, those of captures are.
+// All of them. `count_only` (device tier): returns of launches are of no interest, those of captures are.
 [[nodiscard]] std::span<const ProbedFunction> launch_functions(bool count_only);
+// The launches alone, for their returns: what turns counting into events for one process.
+[[nodiscard]] std::span<const ProbedFunction> launch_returns();
 
 }  // namespace kvet::probes

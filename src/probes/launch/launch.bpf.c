@@ -55,6 +55,14 @@ struct {
   __type(value, struct launch_count);
 } launch_counts SEC(".maps");
 
+/* With count_only: processes whose launches are sent all the same, since no other source has them. */
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, KVET_MAX_TARGETS);
+  __type(key, kvet_u32);
+  __type(value, kvet_u32);
+} event_processes SEC(".maps");
+
 /* A stream or an event of a process. */
 struct handle {
   kvet_u64 value;
@@ -252,7 +260,7 @@ int launch_entry(struct pt_regs *registers) {
   stream = handle_of(call.stream, 1);
   call.captured = capture_of(&stream) != 0;
   count_launch(call.captured);
-  if (!count_only) {
+  if (!count_only || bpf_map_lookup_elem(&event_processes, &stream.process_id)) {
     keep_call(&call);
   }
   return 0;

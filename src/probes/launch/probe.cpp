@@ -57,6 +57,16 @@ UprobeProgram LaunchProbe::program() const {
           launch_functions(implementation_->count_only)};
 }
 
+UprobeProgram LaunchProbe::returns_program() const {
+  return {-1, bpf_program__fd(implementation_->skeleton->progs.launch_return), implementation_->way, launch_returns()};
+}
+
+void LaunchProbe::send_events_of(int32_t pid) {
+  const auto key = static_cast<uint32_t>(pid);
+  const uint32_t present = 1;
+  bpf_map_update_elem(bpf_map__fd(implementation_->skeleton->maps.event_processes), &key, &present, BPF_ANY);
+}
+
 size_t LaunchProbe::poll() { return implementation_->reader->poll(); }
 
 BpfCounters LaunchProbe::counters() const {
@@ -81,12 +91,12 @@ std::vector<LaunchProbe::Count> LaunchProbe::launches_by_process() const {
 LaunchProbe::Count LaunchProbe::forget(int32_t pid) {
   const auto key = static_cast<uint32_t>(pid);
   LaunchCount value;
-  if (bpf_map_lookup_elem(implementation_->counts(), &key, &value) != 0) {
-    return {pid, 0, 0};
+  if (bpf_map_lookup_elem(implementation_->counts(), &key, &value) == 0) {
+    bpf_map_delete_elem(implementation_->counts(), &key);
   }
-  bpf_map_delete_elem(implementation_->counts(), &key);
   // A capture that was going on at the end must not mark the launches of the next process with this pid.
   bpf_map_delete_elem(bpf_map__fd(implementation_->skeleton->maps.capturing_processes), &key);
+  bpf_map_delete_elem(bpf_map__fd(implementation_->skeleton->maps.event_processes), &key);
   return {pid, value.launches, value.captured};
 }
 

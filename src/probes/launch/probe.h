@@ -20,6 +20,10 @@ class LaunchProbe {
   ~LaunchProbe();
 
   [[nodiscard]] UprobeProgram program() const;
+  // Where only counts are sent and a process turns out to have no other source of launches: attach this to it (returns
+  // only), then ask for its events.
+  [[nodiscard]] UprobeProgram returns_program() const;
+  void send_events_of(int32_t pid);
   size_t poll();
   [[nodiscard]] BpfCounters counters() const;
 

@@ -270,6 +270,7 @@ std::vector<Finding> quality(const Capture& capture) {
   add_joins(findings, capture);
   add_blocks(findings, capture);
   add_overhead(findings, capture);
+  add_device_figures(findings, capture);
   return only_finite(std::move(findings));
 }
 

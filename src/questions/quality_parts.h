@@ -27,4 +27,7 @@ namespace kvet::questions {
 // quality.causality.start, quality.causality.end.
 void add_joins(std::vector<Finding>& findings, const Capture& capture);
 
+// occupancy.device, dram.device, device.sm_clock, device.throttled: one of each per device that was sampled or read.
+void add_device_figures(std::vector<Finding>& findings, const Capture& capture);
+
 }  // namespace kvet::questions

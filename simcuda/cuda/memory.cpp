@@ -1,4 +1,6 @@
 // Device memory, copies and fills. Addresses are only numbers: copies take time on the model and move no data.
+#include <cstdlib>
+
 #include "abi/vendor/cupti_driver_callbacks.h"
 #include "cuda/driver.h"
 
@@ -52,6 +54,18 @@ SIMCUDA_API int cuMemAlloc_v2(uint64_t* address, size_t bytes) {
   return success;
 }
 SIMCUDA_API int cuMemFree_v2(uint64_t) { return usable(); }
+
+SIMCUDA_API int cuMemAllocHost_v2(void** memory, size_t bytes) {
+  if (Result state = usable(); state != success) {
+    return state;
+  }
+  *memory = std::malloc(bytes);
+  return *memory == nullptr ? error_out_of_memory : success;
+}
+SIMCUDA_API int cuMemFreeHost(void* memory) {
+  std::free(memory);
+  return usable();
+}
 
 SIMCUDA_API int cuMemcpyHtoDAsync_v2(uint64_t, const void*, size_t bytes, void* stream) {
   Call call(KVET_CUPTI_DRIVER_cuMemcpyHtoDAsync_v2);

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 
 #include "abi/vendor/cupti_driver_callbacks.h"
 
@@ -22,28 +23,29 @@ enum class Mutant {
   shift_correlation,         // every 1000th execution belongs to a call that was never made
   shift_grid,                // every 1000th execution shows another grid
   drop_call_every_1000th,    // a launch record is not delivered
+  blank_every_100th_sample,  // counters read zero in one sample of a hundred
+};
+
+constexpr std::pair<std::string_view, Mutant> names[] = {
+    {"drop_every_1000th", Mutant::drop_every_1000th},
+    {"counted_drop_every_1000th", Mutant::counted_drop_every_1000th},
+    {"duplicate_every_1000th", Mutant::duplicate_every_1000th},
+    {"clock_100us_off", Mutant::clock_100us_off},
+    {"swap_streams", Mutant::swap_streams},
+    {"shift_correlation", Mutant::shift_correlation},
+    {"shift_grid", Mutant::shift_grid},
+    {"drop_call_every_1000th", Mutant::drop_call_every_1000th},
+    {"blank_every_100th_sample", Mutant::blank_every_100th_sample},
 };
 
 Mutant chosen() {
   static const Mutant mutant = [] {
     const char* text = std::getenv("KVET_SIMCUDA_MUTANT");
-    std::string_view name = text == nullptr ? "" : text;
-    if (name == "drop_every_1000th")
-      return Mutant::drop_every_1000th;
-    if (name == "counted_drop_every_1000th")
-      return Mutant::counted_drop_every_1000th;
-    if (name == "duplicate_every_1000th")
-      return Mutant::duplicate_every_1000th;
-    if (name == "clock_100us_off")
-      return Mutant::clock_100us_off;
-    if (name == "swap_streams")
-      return Mutant::swap_streams;
-    if (name == "shift_correlation")
-      return Mutant::shift_correlation;
-    if (name == "shift_grid")
-      return Mutant::shift_grid;
-    if (name == "drop_call_every_1000th")
-      return Mutant::drop_call_every_1000th;
+    for (const auto& [name, value] : names) {
+      if (text != nullptr && name == text) {
+        return value;
+      }
+    }
     return Mutant::none;
   }();
   return mutant;
@@ -58,7 +60,8 @@ uint32_t mutate(simcuda_execution& execution) {
   constexpr uint32_t first_stream = 13, second_stream = 14;
   switch (chosen()) {
     case Mutant::none:
-    case Mutant::drop_call_every_1000th: return 1;
+    case Mutant::drop_call_every_1000th:
+    case Mutant::blank_every_100th_sample: return 1;
     case Mutant::drop_every_1000th: return is_chosen ? 0 : 1;
     case Mutant::counted_drop_every_1000th: counted += is_chosen ? 1 : 0; return is_chosen ? 0 : 1;
     case Mutant::duplicate_every_1000th: return is_chosen ? 2 : 1;
@@ -82,6 +85,10 @@ bool mutant_drops_call(const simcuda_call& call) {
     return false;
   }
   return calls.fetch_add(1, std::memory_order_relaxed) % every == every - 1;
+}
+
+bool mutant_blanks_sample(uint64_t number) {
+  return chosen() == Mutant::blank_every_100th_sample && number % 100 == 99;
 }
 
 uint64_t mutant_counted_drops() { return counted.exchange(0); }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "abi/vendor/cupti_pm.h"
+#include "cupti/mutant.h"
 #include "cupti/pm.h"
 
 #define SIMCUDA_API extern "C" __attribute__((visibility("default")))
@@ -22,6 +23,7 @@ struct Sampling {
   int64_t next_start_ns = 0;
   bool first = true, running = false;
   int64_t stopped_ns = never;
+  uint64_t decoded = 0;
 };
 
 uint64_t counter_clock(const World& world, int64_t monotonic) {
@@ -140,6 +142,9 @@ SIMCUDA_API int cuptiPmSamplingDecodeData(kvet_pm_decode* parameters) {
       sample.end = counter_clock(*world, end);
       sample.length_ns = static_cast<double>(end - start);
       sample.totals = totals(*world, sampling.device, start, end);
+      if (mutant_blanks_sample(sampling.decoded++)) {
+        sample.totals = Totals{};
+      }
       sampling.first = false;
       sampling.next_start_ns = end;
     }

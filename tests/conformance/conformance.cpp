@@ -24,7 +24,7 @@ namespace {
 // some devices: a check of a duration allows for it.
 constexpr const char* spin_ptx = R"(//simcuda _Z7spin_nsm registers=16 argument_ns
 .version 7.0
-.target sm_70
+.target sm_75
 .address_size 64
 .visible .entry _Z7spin_nsm(
   .param .u64 _Z7spin_nsm_param_0
@@ -306,7 +306,8 @@ void check_other_entry_points(void* stream) {
 void check_transfers(void* stream) {
   forget_activity();
   constexpr size_t bytes = 1 << 20;
-  static unsigned char host[bytes];
+  void* host = nullptr;  // pinned: a pageable copy may be split
+  check(cuda.cuMemAllocHost_v2(&host, bytes) == 0, "pinned host memory is there");
   uint64_t address = 0;
   check(cuda.cuMemAlloc_v2(&address, bytes) == 0 && address != 0, "device memory is there");
   bool fine = cuda.cuMemcpyHtoDAsync_v2(address, host, bytes, stream) == 0;
@@ -314,6 +315,7 @@ void check_transfers(void* stream) {
   fine = cuda.cuMemcpyDtoHAsync_v2(host, address, bytes / 2, stream) == 0 && fine;
   fine = cuda.cuStreamSynchronize(stream) == 0 && fine;
   check(fine, "copies and a fill succeed");
+  cuda.cuMemFreeHost(host);
   flush_activity();
   std::vector<SeenTransfer> seen = transfers();
   std::sort(seen.begin(), seen.end(), [](const SeenTransfer& a, const SeenTransfer& b) { return a.start < b.start; });

@@ -45,6 +45,8 @@ const char* load_driver(Driver& driver) {
   FIND(cuLaunchCooperativeKernel);
   FIND(cuLaunchHostFunc);
   FIND(cuMemAlloc_v2);
+  FIND(cuMemAllocHost_v2);
+  FIND(cuMemFreeHost);
   FIND(cuMemcpyHtoDAsync_v2);
   FIND(cuMemcpyDtoHAsync_v2);
   FIND(cuMemsetD8Async);

@@ -49,6 +49,8 @@ struct Driver {
                                    void**);
   int (*cuLaunchHostFunc)(void*, void (*)(void*), void*);
   int (*cuMemAlloc_v2)(uint64_t*, size_t);
+  int (*cuMemAllocHost_v2)(void**, size_t);
+  int (*cuMemFreeHost)(void*);
   int (*cuMemcpyHtoDAsync_v2)(uint64_t, const void*, size_t, void*);
   int (*cuMemcpyDtoHAsync_v2)(void*, uint64_t, size_t, void*);
   int (*cuMemsetD8Async)(uint64_t, unsigned char, size_t, void*);

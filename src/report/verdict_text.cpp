@@ -186,9 +186,10 @@ const std::vector<Headliners>& headliners() {
        {"occupancy.solo", "occupancy.corun.own", "occupancy.corun.device", "occupancy.retained", "occupancy.theoretical"}},
       {Question::dram, "DRAM", {"dram.solo", "dram.corun.device", "dram.saturated"}},
       {Question::dispatch, "Dispatch",
-       {"dispatch.starvation.stream", "dispatch.starvation.device", "dispatch.off_cpu", "dispatch.eager.lead.p50",
-        "dispatch.graph.lead.p50"}},
-      {Question::nccl, "NCCL", {"nccl.arrival_wait", "nccl.straggler", "nccl.transfer"}},
+       {"dispatch.starvation.stream.share", "dispatch.starvation.device.share", "dispatch.off_cpu.share",
+        "dispatch.graph.lead.p50", "dispatch.eager.lead.p50"}},
+      {Question::nccl, "NCCL",
+       {"nccl.arrival_wait.p50", "nccl.straggler.share", "nccl.transfer.p50", "nccl.call.p50", "nccl.collectives"}},
   };
   return all;
 }

@@ -5,27 +5,20 @@
 #include <charconv>
 #include <cmath>
 #include <optional>
-#include <regex>
 
+#include "base/pattern.h"
 #include "base/text.h"
 
 namespace kvet::validate {
 namespace {
 
-// std::regex recurses per character: a line is cut before it can exhaust the stack.
-constexpr size_t line_limit = 4096;
-
-Result<std::regex> compiled(const MetricRule& rule) {
-  try {
-    std::regex expression(rule.regex, std::regex::ECMAScript);
-    if (expression.mark_count() != 1) {
-      return fail(ErrorKind::usage, fmt::format("has {} groups where one is needed", expression.mark_count()), rule.regex,
-                  "put parentheses around the number: 'throughput: ([0-9.]+)'");
-    }
-    return expression;
-  } catch (const std::regex_error& failure) {
-    return fail(ErrorKind::usage, std::string("is not a regular expression: ") + failure.what(), rule.regex);
+Result<Pattern> compiled(const MetricRule& rule) {
+  auto expression = Pattern::compile(rule.regex);
+  if (expression && expression->groups() != 1) {
+    return fail(ErrorKind::usage, fmt::format("has {} groups where one is needed", expression->groups()), rule.regex,
+                "put parentheses around the number: 'throughput: ([0-9.]+)'");
   }
+  return expression;
 }
 
 }  // namespace
@@ -43,16 +36,17 @@ Result<double> find_metric(const MetricRule& rule, const std::string& output, co
   std::optional<std::string> found;
   std::string last_line;
   for (std::string_view line : split(output, '\n')) {
-    std::string text(trimmed(line.substr(0, line_limit)));
-    last_line = text.empty() ? last_line : text;
-    std::smatch match;
-    if (std::regex_search(text, match, *expression)) {
-      found = match[1].str();
+    const std::string_view text = trimmed(line);
+    if (!text.empty()) {
+      last_line = text.substr(0, 120);
+    }
+    if (auto group = expression->first_group(text)) {
+      found = std::move(group);
     }
   }
   if (!found) {
     return fail(ErrorKind::bad_input, fmt::format("no line matches metric '{}'", printable(rule.regex)), of_what,
-                last_line.empty() ? "it printed nothing" : "its last line was: " + printable(last_line.substr(0, 120)));
+                last_line.empty() ? "it printed nothing" : "its last line was: " + printable(last_line));
   }
   double value = 0;
   auto [end, error] = std::from_chars(found->data(), found->data() + found->size(), value);

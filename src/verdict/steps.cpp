@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <regex>
 #include <unordered_map>
 
 #include "base/demangle.h"
+#include "base/pattern.h"
 #include "base/text.h"
 
 namespace kvet::verdict {
@@ -43,30 +43,26 @@ std::map<std::string, uint64_t> common_ranges(const std::vector<ArmProfile>& cap
 
 Result<StepDefinition> steps_by_pattern(const std::vector<ArmProfile>& captures, const std::string& pattern) {
   StepDefinition definition{StepKind::range, {}, fmt::format("NVTX ranges that match '{}'", printable(pattern))};
+  auto expression = Pattern::compile(pattern);
+  if (!expression) {
+    return std::unexpected(expression.error());
+  }
   std::set<std::string> names;
-  try {
-    std::regex expression(pattern, std::regex::ECMAScript | std::regex::optimize);
-    for (const ArmProfile& capture : captures) {
-      bool any = false;
-      for (const auto& [name, activity] : capture.profile->ranges) {
-        if (std::regex_search(name, expression)) {
-          names.insert(name);
-          any = true;
-        }
-      }
-      if (!any) {
-        std::string seen;
-        for (const auto& [name, activity] : capture.profile->ranges) {
-          if (seen.size() < 200) {
-            seen += (seen.empty() ? "" : ", ") + printable(name);
-          }
-        }
-        return fail(ErrorKind::bad_input, fmt::format("no NVTX range matches step = '{}'", printable(pattern)),
-                    capture.profile->path, seen.empty() ? "the window holds no NVTX range" : "ranges seen: " + seen);
+  for (const ArmProfile& capture : captures) {
+    bool any = false;
+    std::string seen;
+    for (const auto& [name, activity] : capture.profile->ranges) {
+      if (expression->found_in(name)) {
+        names.insert(name);
+        any = true;
+      } else if (seen.size() < 200) {
+        seen += (seen.empty() ? "" : ", ") + printable(name);
       }
     }
-  } catch (const std::regex_error& failure) {
-    return fail(ErrorKind::usage, fmt::format("not a regular expression: {}", failure.what()), "step " + pattern);
+    if (!any) {
+      return fail(ErrorKind::bad_input, fmt::format("no NVTX range matches step = '{}'", printable(pattern)),
+                  capture.profile->path, seen.empty() ? "the window holds no NVTX range" : "ranges seen: " + seen);
+    }
   }
   definition.names.assign(names.begin(), names.end());
   return definition;

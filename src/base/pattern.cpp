@@ -1,0 +1,43 @@
+// GCC 12 sees uninitialised members inside <regex> when sanitizers are on: a false alarm (GCC bug 105562).
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#include "base/pattern.h"
+
+#include <regex>
+#include <utility>
+
+namespace kvet {
+
+struct Pattern::Compiled {
+  std::regex expression;
+};
+
+Pattern::Pattern(std::unique_ptr<Compiled> compiled) : compiled_(std::move(compiled)) {}
+Pattern::Pattern(Pattern&&) noexcept = default;
+Pattern& Pattern::operator=(Pattern&&) noexcept = default;
+Pattern::~Pattern() = default;
+
+Result<Pattern> Pattern::compile(const std::string& expression) {
+  try {
+    return Pattern(std::make_unique<Compiled>(std::regex(expression, std::regex::ECMAScript | std::regex::optimize)));
+  } catch (const std::regex_error& failure) {
+    return fail(ErrorKind::usage, std::string("is not a regular expression: ") + failure.what(), expression);
+  }
+}
+
+bool Pattern::found_in(std::string_view text) const {
+  text = text.substr(0, text_limit);
+  return std::regex_search(text.begin(), text.end(), compiled_->expression);
+}
+
+std::optional<std::string> Pattern::first_group(std::string_view text) const {
+  text = text.substr(0, text_limit);
+  std::match_results<std::string_view::const_iterator> match;
+  if (!std::regex_search(text.begin(), text.end(), match, compiled_->expression) || match.size() < 2) {
+    return std::nullopt;
+  }
+  return match[1].str();
+}
+
+unsigned Pattern::groups() const { return compiled_->expression.mark_count(); }
+
+}  // namespace kvet

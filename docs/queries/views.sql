@@ -1,15 +1,15 @@
 -- Made by the code (src/store/views.cpp): see docs/capture-format.md.
 CREATE TEMP VIEW clock_piece AS
 WITH piece AS (
-  SELECT source, device_id, from_ns, offset_ns, drift_ns_per_s FROM clock_mapping
+  SELECT rowid AS ordinal, source, device_id, from_ns, offset_ns, drift_ns_per_s FROM clock_mapping
   UNION ALL
-  SELECT m.source, d.id, m.from_ns, m.offset_ns, m.drift_ns_per_s FROM clock_mapping m JOIN device d
+  SELECT m.rowid, m.source, d.id, m.from_ns, m.offset_ns, m.drift_ns_per_s FROM clock_mapping m JOIN device d
   WHERE m.device_id IS NULL
     AND NOT EXISTS (SELECT 1 FROM clock_mapping own WHERE own.source = m.source AND own.device_id = d.id))
 SELECT source, device_id, from_ns AS zero_ns, offset_ns, drift_ns_per_s,
   CASE WHEN row_number() OVER by_time = 1 THEN -9223372036854775807 ELSE from_ns END AS begin_ns,
   lead(from_ns, 1, 9223372036854775807) OVER by_time AS end_ns
-FROM piece WINDOW by_time AS (PARTITION BY source, device_id ORDER BY from_ns);
+FROM piece WINDOW by_time AS (PARTITION BY source, device_id ORDER BY from_ns, ordinal);
 
 CREATE TEMP VIEW api_calls AS SELECT
   t.rowid AS id,

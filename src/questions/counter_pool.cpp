@@ -1,5 +1,7 @@
 #include "questions/counter_pool.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 namespace kvet::questions {
@@ -38,22 +40,29 @@ DeviceSamples device_samples(const Capture& capture, DeviceId device) {
       mappings.push_back(&mapping);
     }
   }
-  std::ranges::sort(mappings, {}, [](const ClockMapping* mapping) { return mapping->from_ns; });
-  // A recording begins with a rough mapping, which a better one that holds from before the first sample replaces.
-  const int64_t first_ns = result.samples.front()->start_ns;
-  while (mappings.size() > 1 && mappings[1]->from_ns + mappings[1]->offset_ns <= first_ns) {
-    mappings.erase(mappings.begin());
-  }
+  std::ranges::stable_sort(mappings, {}, [](const ClockMapping* mapping) { return mapping->from_ns; });
+  // A recording begins with a rough mapping that nobody verified, and a better one follows. Samples that only the rough one
+  // reaches are left out.
   const bool any = !mappings.empty();
+  const auto better =
+      std::ranges::find_if(mappings, [](const ClockMapping* mapping) { return mapping->residual_ns.has_value(); });
+  if (better != mappings.begin() && better != mappings.end()) {
+    const int64_t from_ns = (*better)->from_ns + (*better)->offset_ns;
+    std::erase_if(result.samples, [&](const Sample* sample) { return sample->start_ns < from_ns; });
+    mappings.erase(mappings.begin(), better);
+  }
   bool verified = true;
   int64_t residual = 0;
   for (const ClockMapping* mapping : mappings) {
     verified = verified && mapping->residual_ns.has_value();
     residual = std::max(residual, mapping->residual_ns.value_or(0));
   }
-  if (!any || !verified) {
+  if (!any || !verified || result.samples.empty()) {
     result.reason = any ? "the alignment of the counters' clock with the executions could not be verified"
                         : "the counters' clock was not aligned with the executions";
+    if (const std::string_view said = capture.fact("counters.alignment"); said.find("not aligned") != said.npos) {
+      result.reason += fmt::format(" ({})", said);
+    }
     result.advice =
         "record longer, with a load that leaves the device idle now and then: the clocks are matched at the edges of "
         "busy times";

@@ -158,6 +158,26 @@ TEST(Occupancy, UnalignedSamplesGiveNoFigure) {
   expect_value(findings, "occupancy.time.solo", 200'000, 0, Evidence::measured);
 }
 
+// The recorder's rough mapping comes first and nobody verified it; the aligned one holds from 100 us on. K runs before, where
+// samples say 90%, and after, where they say 50%: only the latter counts.
+TEST(Occupancy, SamplesUnderARoughMappingAreLeftOut) {
+  PlantedDevice device;
+  const ShapeId k = device.kernel("k");
+  device.run(k, 7, 0, 100'000, Load{.warps = 0.9 * slots});
+  device.run(k, 7, 200'000, 300'000, Load{.warps = 0.5 * slots});
+  device.sample(0, 500'000, 10'000);
+  ClockMapping rough, aligned;
+  rough.source = aligned.source = ClockSource::counters;
+  rough.device = aligned.device = DeviceId{0};
+  aligned.from_ns = 100'000;
+  aligned.residual_ns = 0;
+  device.capture.clock_mappings = {aligned, rough};
+  expect_value(occupancy(device.capture, device.set("k")), "occupancy.solo", 50, 1e-6, Evidence::measured);
+  device.capture.clock_mappings = {rough};
+  device.capture.meta["counters.alignment"] = "not aligned: nothing varies";
+  EXPECT_UNAVAILABLE(find(occupancy(device.capture, device.set("k")), "occupancy.solo"), "nothing varies");
+}
+
 // A misalignment within the guard leaves no trace where K is long; the planted shift is 2 us, the residual says 1 us, guard 3.
 TEST(Occupancy, GuardAbsorbsTheResidual) {
   PlantedDevice device;

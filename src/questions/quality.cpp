@@ -242,20 +242,24 @@ void add_blocks(std::vector<Finding>& findings, const Capture& capture) {
   findings.push_back(std::move(finding));
 }
 
+void add_overhead_fact(std::vector<Finding>& findings, const Capture& capture, const std::string& key) {
+  if (const auto value = number(capture, key)) {
+    const std::string_view unit = key.ends_with("_ns")        ? "ns"
+                                  : key.ends_with("_percent") ? "%"
+                                  : key.ends_with("_bytes")   ? "bytes"
+                                                              : "count";
+    Finding finding = found(Question::capture, "quality.overhead", "", *value, std::string{unit}, Evidence::measured, 1,
+                            fmt::format("The recorder's own cost: {} = {}.", key, capture.fact(key)));
+    finding.beside = key;
+    findings.push_back(std::move(finding));
+  }
+}
+
 void add_overhead(std::vector<Finding>& findings, const Capture& capture) {
+  add_overhead_fact(findings, capture, "counters.processor_time_ns");
   for (auto fact = capture.meta.lower_bound("overhead.");
        fact != capture.meta.end() && fact->first.starts_with("overhead."); ++fact) {
-    if (const auto value = number(capture, fact->first)) {
-      const std::string_view key = fact->first;
-      const std::string_view unit = key.ends_with("_ns")        ? "ns"
-                                    : key.ends_with("_percent") ? "%"
-                                    : key.ends_with("_bytes")   ? "bytes"
-                                                                : "count";
-      Finding finding = found(Question::capture, "quality.overhead", "", *value, std::string{unit}, Evidence::measured,
-                              1, fmt::format("The recorder's own cost: {} = {}.", key, fact->second));
-      finding.beside = std::string{key};
-      findings.push_back(std::move(finding));
-    }
+    add_overhead_fact(findings, capture, fact->first);
   }
 }
 

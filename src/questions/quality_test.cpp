@@ -204,8 +204,13 @@ TEST_F(Quality, OwnOverheadIsPassedOn) {
   EXPECT_EQ(find(findings, "quality.overhead"), nullptr);
   device.capture.meta["overhead.recorder_cpu_percent"] = "1.5";
   device.capture.meta["overhead.note"] = "not a number";
-  EXPECT_EQ(value("quality.overhead"), 1.5);
-  EXPECT_EQ(find(findings, "quality.overhead")->unit, "%");
+  device.capture.meta["counters.processor_time_ns"] = "7000";
+  EXPECT_EQ(value("quality.overhead"), 7000);
+  EXPECT_EQ(find(findings, "quality.overhead")->unit, "ns");
+  const Finding* cpu = find(findings, "quality.overhead", "overhead.recorder_cpu_percent");
+  ASSERT_NE(cpu, nullptr);
+  EXPECT_EQ(cpu->value, 1.5);
+  EXPECT_EQ(cpu->unit, "%");
 }
 
 TEST_F(Quality, DeviceBusy) {

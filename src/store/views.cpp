@@ -85,15 +85,15 @@ std::string view_statements() {
   std::string sql =
       "CREATE TEMP VIEW clock_piece AS\n"
       "WITH piece AS (\n"
-      "  SELECT source, device_id, from_ns, offset_ns, drift_ns_per_s FROM clock_mapping\n"
+      "  SELECT rowid AS ordinal, source, device_id, from_ns, offset_ns, drift_ns_per_s FROM clock_mapping\n"
       "  UNION ALL\n"
-      "  SELECT m.source, d.id, m.from_ns, m.offset_ns, m.drift_ns_per_s FROM clock_mapping m JOIN device d\n"
+      "  SELECT m.rowid, m.source, d.id, m.from_ns, m.offset_ns, m.drift_ns_per_s FROM clock_mapping m JOIN device d\n"
       "  WHERE m.device_id IS NULL\n"
       "    AND NOT EXISTS (SELECT 1 FROM clock_mapping own WHERE own.source = m.source AND own.device_id = d.id))\n"
       "SELECT source, device_id, from_ns AS zero_ns, offset_ns, drift_ns_per_s,\n"
       "  CASE WHEN row_number() OVER by_time = 1 THEN -9223372036854775807 ELSE from_ns END AS begin_ns,\n"
       "  lead(from_ns, 1, 9223372036854775807) OVER by_time AS end_ns\n"
-      "FROM piece WINDOW by_time AS (PARTITION BY source, device_id ORDER BY from_ns);\n";
+      "FROM piece WINDOW by_time AS (PARTITION BY source, device_id ORDER BY from_ns, ordinal);\n";
   for (const Table& table : tables()) {
     for (const View& each : views) {
       if (each.table == table.text.name) {

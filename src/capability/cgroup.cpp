@@ -54,7 +54,8 @@ void tightest(const System& system, const std::string& mount, std::string group,
 std::optional<CpuQuota> cpu_quota(const System& system) {
   std::optional<CpuQuota> best;
   // "0::/path" for v2, "4:cpu,cpuacct:/path" for v1.
-  for (std::string_view line : split(system.read("/proc/self/cgroup").value_or(""), '\n')) {
+  const std::string groups = system.read("/proc/self/cgroup").value_or("");  // the lines are views of it
+  for (std::string_view line : split(groups, '\n')) {
     const auto parts = split(line, ':');
     if (parts.size() < 3 || !parts[2].starts_with('/')) {
       continue;

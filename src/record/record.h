@@ -26,7 +26,7 @@ struct RecordOptions {
   bool discard = false;                // the injected library throws its records away
   std::vector<std::pair<std::string, std::string>> meta;
   std::string kvet_version;
-  std::string sampler_program = "/proc/self/exe";
+  std::string sampler_program = "/proc/self/exe";  // empty: neither counters nor NVML readings
 };
 
 struct RecordOutcome {

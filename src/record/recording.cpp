@@ -118,6 +118,9 @@ Result<void> Recording::open_file() {
 }
 
 Result<void> Recording::start_counters() {
+  if (options_.sampler_program.empty()) {
+    return {};
+  }
   probes::SamplerOptions sampler;
   switch (options_.counters) {
     case Counters::pm: sampler.mode = probes::CounterMode::performance_monitor; break;

@@ -32,8 +32,23 @@ void WindowSink::on(const OffCpu& off_cpu) { counts_.off_cpu += pass(off_cpu) ? 
 void WindowSink::on(const CollectiveCall& call) { counts_.collective_calls += pass(call) ? 1 : 0; }
 
 void WindowSink::on(const Sample& sample) {
+  // Samples have a clock of their own, known to a few hundred microseconds until it is aligned at the end: some more of
+  // them are kept on either side, and all where nothing is known.
+  constexpr int64_t margin_ns = 10'000'000;
+  if (const auto offset = counter_offsets_.find(sample.device);
+      offset != counter_offsets_.end() && (sample.end_ns + offset->second < from_ns_ - margin_ns ||
+                                           sample.start_ns + offset->second - margin_ns >= to_ns_)) {
+    return;
+  }
   next_->on(sample);
   ++counts_.samples;
+}
+
+void WindowSink::on(const ClockMapping& mapping) {
+  if (mapping.source == ClockSource::counters && mapping.device) {
+    counter_offsets_[*mapping.device] = mapping.offset_ns;
+  }
+  next_->on(mapping);
 }
 
 void WindowSink::on(const DeviceReading& reading) {

@@ -36,10 +36,10 @@ class WindowSink : public EventSink {
   void on(const OffCpu& off_cpu) override;
   void on(const CollectiveCall& call) override;
   void on(const Communicator& communicator) override { next_->on(communicator); }
-  void on(const Sample& sample) override;  // on a clock of its own: always passes
+  void on(const Sample& sample) override;
   void on(const DeviceReading& reading) override;
   void on(const Loss& loss) override;
-  void on(const ClockMapping& mapping) override { next_->on(mapping); }
+  void on(const ClockMapping& mapping) override;
   void on(const Meta& meta) override { next_->on(meta); }
 
  private:
@@ -54,6 +54,7 @@ class WindowSink : public EventSink {
 
   EventSink* next_ = nullptr;
   int64_t from_ns_ = 0, to_ns_ = std::numeric_limits<int64_t>::max();
+  std::map<DeviceId, int64_t> counter_offsets_;  // from the samples' clock to CLOCK_MONOTONIC, as far as is known yet
   Counts counts_;
   std::map<std::pair<Source, LossKind>, uint64_t> losses_;
 };

@@ -68,12 +68,25 @@ void check_stability(Verdict& verdict, const std::vector<BlockSummary>& blocks, 
   if (interval) {
     verdict.aa = estimate_of(*interval, "quads");
   }
-  if (verdict.aa_quads < least_aa_quads || !interval) {
+  // Times are whole nanoseconds: what differs by less than one of them in a step's time is the same.
+  double resolution = 0;
+  std::string without;
+  for (const Quad& quad : grouping.aa_quads) {
+    for (size_t index : {quad.first[0], quad.first[1], quad.second[0], quad.second[1]}) {
+      const BlockSummary& block = blocks[index];
+      resolution = std::max(resolution, 1 / block.set_time_per_step_ns.value_or(HUGE_VAL));
+      without = without.empty() && !block.set_time_per_step_ns ? block.path : without;
+    }
+  }
+  if (verdict.aa_quads < least_aa_quads) {
     verdict.caps.push_back({"no_aa",
                             fmt::format("{} of at least {} quads of the baseline against itself", verdict.aa_quads,
                                         least_aa_quads),
                             "run `kvet validate` without --no-aa"});
-  } else if (interval->low > 0 || interval->high < 0) {
+  } else if (!interval) {
+    verdict.caps.push_back({"no_aa", without + ": no step, or no kernel of the set, in this block of the baseline against itself",
+                            "look at the block's log, remove its capture, and go on with --resume"});
+  } else if (interval->low > resolution || interval->high < -resolution) {
     verdict.refusals.push_back(
         {"unstable",
          fmt::format("the baseline differs from itself: {:.4f} (99% interval {:.4f} to {:.4f})", std::exp(interval->estimate),
@@ -145,7 +158,7 @@ void give_word(Verdict& verdict, const std::optional<LogInterval>& set, const st
                const Cuts& cuts) {
   if (!set) {
     verdict.word = Word::inconclusive;
-    verdict.more_units_reason = "level 3 has no figure";
+    verdict.more_units_reason = "level 3 has no figure: the set or the step is missing in a block";
     return;
   }
   const Word alone = word_of(*set, cuts);

@@ -60,6 +60,18 @@ Level isolated_level(const DecisionInput& input) {
 
 std::optional<double> raw_metric(const BlockSummary& block) { return block.identity.metric; }
 
+std::string block_without_set_time(const std::vector<BlockSummary>& blocks, const Basis& basis) {
+  for (Arm arm : {Arm::baseline, Arm::candidate}) {
+    for (size_t block : basis.used(arm)) {
+      if (!blocks[block].set_time_per_step_ns) {
+        return fmt::format("{}: {} steps, {} executions of the set", blocks[block].path, blocks[block].steps,
+                           blocks[block].set_executions);
+      }
+    }
+  }
+  return "no block";
+}
+
 }  // namespace
 
 void add_levels(Verdict& verdict, const std::vector<BlockSummary>& blocks, const Basis& basis,
@@ -71,7 +83,7 @@ void add_levels(Verdict& verdict, const std::vector<BlockSummary>& blocks, const
                                                   100 * least_solo_coverage),
                                       ""));
   verdict.levels.push_back(make_level(3, "set", "in the workload, all: the whole kernel set", basis, at_set,
-                                      set_time_per_step, "ns per step", "the set or the step was not found in some block",
+                                      set_time_per_step, "ns per step", block_without_set_time(blocks, basis),
                                       "name the step in the plan: step = 'REGEX'"));
   verdict.levels.push_back(make_level(4, "step", "the step, median", basis, basis.log_ratio(step_median),
                                       step_median, "ns", "nothing marks the steps of the workload",

@@ -21,13 +21,15 @@ int run_init(const InitOptions& options) {
   }
   const std::string_view text = validate::plan_template;
   if (!file.valid() || ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
-    const Error error{ErrorKind::unavailable, std::string("cannot be written: ") + std::strerror(errno), options.output, ""};
+    const Error error{ErrorKind::unavailable, std::string("cannot be written: ") + std::strerror(errno), options.output,
+                      ""};
     if (file.valid()) {
       ::unlink(options.output.c_str());
     }
     return report_error(error);
   }
-  std::printf("%s is written: fill it in, then `kvet validate %s --dry-run`\n", options.output.c_str(), options.output.c_str());
+  std::printf("%s is written: fill it in, then `kvet validate %s --dry-run`\n", options.output.c_str(),
+              options.output.c_str());
   return 0;
 }
 

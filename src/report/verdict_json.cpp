@@ -39,7 +39,10 @@ Json estimate_json(const std::optional<verdict::Estimate>& estimate) {
 
 Json level_json(const verdict::Level& level) {
   Json json = Json::object();
-  json.set("number", level.number).set("id", level.id).set("what", level.what).set("estimate", estimate_json(level.estimate));
+  json.set("number", level.number)
+      .set("id", level.id)
+      .set("what", level.what)
+      .set("estimate", estimate_json(level.estimate));
   json.set("reason", level.reason).set("advice", level.advice);
   json.set("held_against", level.held_against).set("held_against_name", level.held_against_name);
   json.set("baseline", level.baseline).set("candidate", level.candidate).set("unit", level.unit);

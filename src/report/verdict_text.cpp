@@ -74,7 +74,8 @@ void levels(Screen& screen, const Verdict& verdict) {
                   pad_right(interval_title, 18) + "held against",
               Style::dim);
   for (const auto& level : verdict.levels) {
-    std::string text = pad_right(safe_text(fmt::format("{} {}", level.number, level.what), level_columns), level_columns);
+    std::string text =
+        pad_right(safe_text(fmt::format("{} {}", level.number, level.what), level_columns), level_columns);
     if (level.estimate) {
       text += pad_left(fmt::format("{:.3f}", level.estimate->ratio), 8) + "  " +
               pad_right(interval_text(*level.estimate), 18);
@@ -86,8 +87,9 @@ void levels(Screen& screen, const Verdict& verdict) {
     }
     screen.line(text, level.number == 3 ? Style::bold : Style::plain);
   }
-  std::string share = verdict.reproduced ? fmt::format("reproduced {:.0f}% of the claim's logarithm", 100 * *verdict.reproduced)
-                                         : "reproduced: unavailable";
+  std::string share = verdict.reproduced
+                          ? fmt::format("reproduced {:.0f}% of the claim's logarithm", 100 * *verdict.reproduced)
+                          : "reproduced: unavailable";
   share += verdict.kept ? fmt::format(", kept {:.0f}% of level 1's", 100 * *verdict.kept)
                         : ", kept: unavailable, " + verdict.kept_reason;
   screen.line(safe_text("  " + share, screen.width()));
@@ -98,9 +100,7 @@ struct Scale {
   double divisor;
   const char* unit;
 };
-Scale scale_for(double wall_ns) {
-  return wall_ns < 1e8 ? Scale{1e3, "µs"} : Scale{1e6, "ms"};
-}
+Scale scale_for(double wall_ns) { return wall_ns < 1e8 ? Scale{1e3, "µs"} : Scale{1e6, "ms"}; }
 
 std::string row_name(const verdict::LedgerRow& row) {
   if (row.id == "kernel") {
@@ -134,9 +134,9 @@ std::vector<std::string> ledger_lines(const Verdict& verdict, const Scale& scale
                       numbers(row.baseline_ns, row.candidate_ns, row.difference_ns));
     }
   }
-  lines.push_back(pad_right(ledger.adds_up ? "wall time (adds up)" : "wall time (DOES NOT ADD UP)", ledger_name_columns) +
-                  numbers(ledger.baseline_wall_ns, ledger.candidate_wall_ns,
-                          ledger.candidate_wall_ns - ledger.baseline_wall_ns));
+  lines.push_back(
+      pad_right(ledger.adds_up ? "wall time (adds up)" : "wall time (DOES NOT ADD UP)", ledger_name_columns) +
+      numbers(ledger.baseline_wall_ns, ledger.candidate_wall_ns, ledger.candidate_wall_ns - ledger.baseline_wall_ns));
   return lines;
 }
 
@@ -145,7 +145,8 @@ std::vector<std::string> factor_lines(const Verdict& verdict, const Scale& scale
   if (verdict.where_it_went.empty()) {
     return {"where it went: needs a claim or level 1"};
   }
-  lines.push_back(fmt::format("lost since {} (associated)", verdict.where_reference == "claim" ? "the claim" : "level 1"));
+  lines.push_back(
+      fmt::format("lost since {} (associated)", verdict.where_reference == "claim" ? "the claim" : "level 1"));
   for (const auto& factor : verdict.where_it_went) {
     std::string label = factor.id;
     std::replace(label.begin(), label.end(), '_', ' ');
@@ -182,13 +183,17 @@ struct Headliners {
 };
 const std::vector<Headliners>& headliners() {
   static const std::vector<Headliners> all{
-      {Question::occupancy, "Occupancy",
-       {"occupancy.solo", "occupancy.corun.own", "occupancy.corun.device", "occupancy.retained", "occupancy.theoretical"}},
+      {Question::occupancy,
+       "Occupancy",
+       {"occupancy.solo", "occupancy.corun.own", "occupancy.corun.device", "occupancy.retained",
+        "occupancy.theoretical"}},
       {Question::dram, "DRAM", {"dram.solo", "dram.corun.device", "dram.saturated"}},
-      {Question::dispatch, "Dispatch",
+      {Question::dispatch,
+       "Dispatch",
        {"dispatch.starvation.stream.share", "dispatch.starvation.device.share", "dispatch.off_cpu.share",
         "dispatch.graph.lead.p50", "dispatch.eager.lead.p50"}},
-      {Question::nccl, "NCCL",
+      {Question::nccl,
+       "NCCL",
        {"nccl.arrival_wait.p50", "nccl.straggler.share", "nccl.transfer.p50", "nccl.call.p50", "nccl.collectives"}},
   };
   return all;

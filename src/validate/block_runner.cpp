@@ -34,7 +34,9 @@ std::unexpected<Error> stopped() {
   return fail(ErrorKind::interrupted, "interrupted", "", "go on with --resume -o and the same folder");
 }
 
-std::string log_path(const RunSettings& settings, const std::string& name) { return settings.folder + "/logs/" + name + ".log"; }
+std::string log_path(const RunSettings& settings, const std::string& name) {
+  return settings.folder + "/logs/" + name + ".log";
+}
 
 // `kvet record … -- env NAME=value … sh -c COMMAND`: the recorder gives the command its user's environment, so the arm's
 // variables go into the command line.
@@ -86,7 +88,8 @@ std::optional<Stat> stat_of(pid_t pid) {
   size_t close = text ? text->rfind(')') : std::string::npos;
   Stat stat;
   char state = 0;
-  if (close == std::string::npos || std::sscanf(text->c_str() + close + 1, " %c %d %d", &state, &stat.parent, &stat.group) != 3) {
+  if (close == std::string::npos ||
+      std::sscanf(text->c_str() + close + 1, " %c %d %d", &state, &stat.parent, &stat.group) != 3) {
     return std::nullopt;
   }
   return stat;
@@ -158,20 +161,22 @@ Result<void> wait_until_ready(const Plan& plan, ChildProcess& server, const std:
       return stopped();
     }
     if (auto status = server.poll()) {
-      return fail(ErrorKind::unavailable, fmt::format("the server ended with status {} before it was ready", *status), name,
-                  tail_of(log));
+      return fail(ErrorKind::unavailable, fmt::format("the server ended with status {} before it was ready", *status),
+                  name, tail_of(log));
     }
     if (ask(url) == Answer::ready) {
       return {};
     }
     pause_ns(ready_interval_ns);
   }
-  return fail(ErrorKind::unavailable, fmt::format("the server did not answer at {} within {} s", *plan.ready, plan.ready_timeout_ns / second),
+  return fail(ErrorKind::unavailable,
+              fmt::format("the server did not answer at {} within {} s", *plan.ready, plan.ready_timeout_ns / second),
               name, tail_of(log));
 }
 
 // A command that must end well, beside the server.
-Result<std::string> run_beside(const Plan& plan, Arm arm, const std::string& command, const std::string& what, const std::string& log) {
+Result<std::string> run_beside(const Plan& plan, Arm arm, const std::string& command, const std::string& what,
+                               const std::string& log) {
   Launch launch = unrecorded(plan, arm, command);
   launch.output = log;
   auto child = ChildProcess::start(launch);
@@ -184,8 +189,8 @@ Result<std::string> run_beside(const Plan& plan, Arm arm, const std::string& com
     if (interrupted()) {
       return stopped();
     }
-    return fail(ErrorKind::unavailable, fmt::format("took longer than the timeout of {} s", plan.timeout_ns / second), what,
-                "raise [workload] timeout, or shorten it");
+    return fail(ErrorKind::unavailable, fmt::format("took longer than the timeout of {} s", plan.timeout_ns / second),
+                what, "raise [workload] timeout, or shorten it");
   }
   if (*status != 0) {
     return fail(ErrorKind::unavailable, fmt::format("failed with status {}", *status), what, tail_of(log));
@@ -212,7 +217,8 @@ Result<Measured> under_load(const Plan& plan, const Block& block, const RunSetti
   }
   Measured measured;
   measured.from_ns = now_ns();
-  auto output = run_beside(plan, block.arm, *load_of(plan, block.arm), "load", log_path(settings, block_name + ".load"));
+  auto output =
+      run_beside(plan, block.arm, *load_of(plan, block.arm), "load", log_path(settings, block_name + ".load"));
   measured.to_ns = now_ns();
   if (!output) {
     return std::unexpected(output.error());
@@ -237,8 +243,8 @@ Result<Measured> to_its_end(const Plan& plan, const Block& block, ChildProcess& 
     if (interrupted()) {
       return stopped();
     }
-    return fail(ErrorKind::unavailable, fmt::format("took longer than the timeout of {} s", plan.timeout_ns / second), name(block),
-                "raise [workload] timeout, or shorten the run");
+    return fail(ErrorKind::unavailable, fmt::format("took longer than the timeout of {} s", plan.timeout_ns / second),
+                name(block), "raise [workload] timeout, or shorten the run");
   }
   if (*status != 0) {
     return fail(ErrorKind::unavailable, fmt::format("failed with status {}", *status), name(block), tail_of(log));
@@ -308,8 +314,8 @@ Result<CommandOutcome> run_command(const Plan& plan, Arm arm, const std::string&
     if (interrupted()) {
       return stopped();
     }
-    return fail(ErrorKind::unavailable, fmt::format("took longer than the timeout of {} s", plan.timeout_ns / second), command,
-                "raise [workload] timeout");
+    return fail(ErrorKind::unavailable, fmt::format("took longer than the timeout of {} s", plan.timeout_ns / second),
+                command, "raise [workload] timeout");
   }
   outcome.status = *status;
   return outcome;
@@ -332,7 +338,8 @@ Result<BlockResult> run_block(const Plan& plan, const Block& block, const RunSet
   if (is_recorded) {
     ::unlink(capture.c_str());  // what an interrupted run left
   }
-  Launch launch = is_recorded ? recorded(plan, block, command, capture, settings) : unrecorded(plan, block.arm, command);
+  Launch launch =
+      is_recorded ? recorded(plan, block, command, capture, settings) : unrecorded(plan, block.arm, command);
   launch.output = log;
   auto child = ChildProcess::start(launch);
   if (!child) {

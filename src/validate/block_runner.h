@@ -37,8 +37,8 @@ struct CommandOutcome {
   int status = 0;
   std::string log;
 };
-Result<CommandOutcome> run_command(const Plan& plan, verdict::Arm arm, const std::string& command, const std::string& log_name,
-                                   const RunSettings& settings);
+Result<CommandOutcome> run_command(const Plan& plan, verdict::Arm arm, const std::string& command,
+                                   const std::string& log_name, const RunSettings& settings);
 
 // The same, but made again up to twice when the recording is unfit to carry a word: lost records, counts that disagree, no
 // executions. What the kernels did has no say in it. The last try stays, whatever it is.

@@ -30,8 +30,8 @@ class CompareFiles : public ::testing::Test {
   [[nodiscard]] Result<verdict::Verdict> compare() const {
     verdict::ComparisonOptions options;
     options.decision.claim = 1.5;
-    return verdict::compare({{path("a.kvet"), verdict::Arm::baseline}, {path("b.kvet"), verdict::Arm::candidate}}, options,
-                            [](const verdict::Input& input) { return store::read_capture(input.path); });
+    return verdict::compare({{path("a.kvet"), verdict::Arm::baseline}, {path("b.kvet"), verdict::Arm::candidate}},
+                            options, [](const verdict::Input& input) { return store::read_capture(input.path); });
   }
   std::string folder_;
 };

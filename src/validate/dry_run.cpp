@@ -49,13 +49,16 @@ std::optional<std::string> find_program(const std::string& program, const std::s
     }
   }
   // What the shell does itself.
-  const std::vector<std::string_view> builtins{"cd", "exec", "export", "test", "[", "true", "false", "if", "for", "while", "set", "ulimit", "umask", ".", ":"};
+  const std::vector<std::string_view> builtins{"cd",  "exec",  "export", "test",   "[",     "true", "false", "if",
+                                               "for", "while", "set",    "ulimit", "umask", ".",    ":"};
   return std::find(builtins.begin(), builtins.end(), program) != builtins.end() ? std::optional(program) : std::nullopt;
 }
 
 class Report {
  public:
-  void add(bool good, const std::string& subject, const std::string& text) { report.lines.push_back({good, subject, text}); }
+  void add(bool good, const std::string& subject, const std::string& text) {
+    report.lines.push_back({good, subject, text});
+  }
 
   void command(const std::string& subject, const std::optional<std::string>& command, const std::string& folder) {
     if (!command) {
@@ -75,8 +78,9 @@ class Report {
 void add_plan(Report& report, const Plan& plan) {
   if (plan.claim) {
     auto cuts = verdict::cuts_for_claim(plan.claim);
-    report.add(true, "claim", fmt::format("{}: SURVIVES from {:.3f} on, VANISHES within ±{:.0f}%", *plan.claim, std::exp(*cuts->threshold),
-                                          100 * (verdict::margin_ratio - 1)));
+    report.add(true, "claim",
+               fmt::format("{}: SURVIVES from {:.3f} on, VANISHES within ±{:.0f}%", *plan.claim,
+                           std::exp(*cuts->threshold), 100 * (verdict::margin_ratio - 1)));
   } else {
     report.add(true, "claim", "none: no gain can be SURVIVES");
   }
@@ -101,16 +105,18 @@ void add_plan(Report& report, const Plan& plan) {
   }
   if (plan.ready) {
     const bool free = ask(*parse_ready_url(*plan.ready)) == Answer::nothing;
-    report.add(free, "ready", free ? *plan.ready + " is free" : "something answers at " + *plan.ready + " already: end it");
+    report.add(free, "ready",
+               free ? *plan.ready + " is free" : "something answers at " + *plan.ready + " already: end it");
   }
 }
 
 void add_machine(Report& report, const Plan& plan) {
   const auto assessment = capability::assess(capability::System::current(), capability::try_bpf());
-  const bool kernels = assessment.command == capability::Tier::unprivileged || assessment.command == capability::Tier::device ||
-                       assessment.command == capability::Tier::full;
-  report.add(kernels, "tier", fmt::format("{}: {}{}", capability::name(assessment.command), capability::gives(assessment.command),
-                                          kernels ? "" : "; `kvet doctor` says what is missing"));
+  const bool kernels = assessment.command == capability::Tier::unprivileged ||
+                       assessment.command == capability::Tier::device || assessment.command == capability::Tier::full;
+  report.add(kernels, "tier",
+             fmt::format("{}: {}{}", capability::name(assessment.command), capability::gives(assessment.command),
+                         kernels ? "" : "; `kvet doctor` says what is missing"));
   std::string gpus;
   for (const auto& gpu : assessment.driver.gpus) {
     gpus += (gpus.empty() ? "" : ", ") + gpu.model;
@@ -141,16 +147,20 @@ void add_earlier(Report& report, const Plan& plan, const Journal& journal, const
   if (auto interval = units ? verdict::t_interval(*units, verdict::look_confidence) : std::nullopt) {
     // At the last look, an estimate this far beyond m is told from nothing.
     const double last = static_cast<double>(verdict::looks.back());
-    const double half = verdict::t_half_width(verdict::look_confidence, last - 1) * interval->deviation / std::sqrt(last);
-    report.add(true, "effect", fmt::format("from {} A/A quads: a ratio of {:.3f} can be told from nothing with {} quads", units->size(),
-                                           verdict::margin_ratio * std::exp(half), verdict::looks.back()));
+    const double half =
+        verdict::t_half_width(verdict::look_confidence, last - 1) * interval->deviation / std::sqrt(last);
+    report.add(true, "effect",
+               fmt::format("from {} A/A quads: a ratio of {:.3f} can be told from nothing with {} quads", units->size(),
+                           verdict::margin_ratio * std::exp(half), verdict::looks.back()));
   } else {
     report.add(true, "effect", "not known: fewer than two A/A quads so far");
   }
   const verdict::Basis basis(*blocks, grouping, 0);
   if (auto share = verdict::set_share_of_step(*blocks, basis); share && plan.claim) {
-    report.add(true, "ceiling", fmt::format("the set is {:.1f}% of the step: even the full claim makes the step at most {:.3f} times as fast",
-                                            100 * *share, 1 / (1 - *share + *share / *plan.claim)));
+    report.add(
+        true, "ceiling",
+        fmt::format("the set is {:.1f}% of the step: even the full claim makes the step at most {:.3f} times as fast",
+                    100 * *share, 1 / (1 - *share + *share / *plan.claim)));
   }
 }
 
@@ -167,8 +177,10 @@ void add_time(Report& report, const Plan& plan, const ExperimentSettings& settin
   for (const BlockResult& block : journal != nullptr ? journal->blocks : std::vector<BlockResult>{}) {
     seconds += static_cast<double>(block.duration_ns) / 1e9 / static_cast<double>(journal->blocks.size());
   }
-  text += seconds > 0 ? fmt::format(": {} to {}", minutes(seconds * static_cast<double>(stages.front().blocks.size())), minutes(seconds * static_cast<double>(all)))
-                      : ", each as long as one start of the workload and one load; the time is known after the first block";
+  text += seconds > 0
+              ? fmt::format(": {} to {}", minutes(seconds * static_cast<double>(stages.front().blocks.size())),
+                            minutes(seconds * static_cast<double>(all)))
+              : ", each as long as one start of the workload and one load; the time is known after the first block";
   report.add(true, "time", text);
 }
 

@@ -140,7 +140,8 @@ Result<std::optional<std::string>> Experiment::run_checks() {
       return fail(ErrorKind::unavailable, "the check cannot be run", *check, tail_of(outcome->log));
     }
     if (outcome->status != 0) {
-      return std::optional(fmt::format("the {}'s check failed with status {}; {}", verdict::name(arm), outcome->status, tail_of(outcome->log)));
+      return std::optional(fmt::format("the {}'s check failed with status {}; {}", verdict::name(arm), outcome->status,
+                                       tail_of(outcome->log)));
     }
     state = "passed";
     note(fmt::format("check of the {} passed", verdict::name(arm)));
@@ -169,17 +170,21 @@ Result<void> Experiment::run_isolated() {
       if (done) {
         continue;
       }
-      const std::string& command = isolated.run ? *isolated.run : arm == Arm::baseline ? *isolated.baseline : *isolated.candidate;
+      const std::string& command = isolated.run           ? *isolated.run
+                                   : arm == Arm::baseline ? *isolated.baseline
+                                                          : *isolated.candidate;
       const std::string log_name = fmt::format("isolated-{}-{}", pair, verdict::name(arm));
       auto outcome = run_command(plan_, arm, command, log_name, run_);
       if (!outcome) {
         return std::unexpected(outcome.error());
       }
       if (outcome->status != 0) {
-        return fail(ErrorKind::unavailable, fmt::format("failed with status {}", outcome->status), command, tail_of(outcome->log));
+        return fail(ErrorKind::unavailable, fmt::format("failed with status {}", outcome->status), command,
+                    tail_of(outcome->log));
       }
       auto output = read_file(outcome->log);
-      auto value = output ? find_metric(isolated.metric, *output, log_name) : Result<double>(std::unexpected(output.error()));
+      auto value =
+          output ? find_metric(isolated.metric, *output, log_name) : Result<double>(std::unexpected(output.error()));
       if (!value) {
         return std::unexpected(value.error());
       }
@@ -202,7 +207,8 @@ verdict::ComparisonOptions Experiment::comparison() const {
   options.decision.overhead_budget = plan_.overhead_budget;
   options.decision.overhead = own_overhead(journal_, plan_);
   if (!plan_.metric && !server_of(plan_, Arm::baseline)) {
-    options.decision.overhead_reason = "without a metric a program's run time would count the recorder's own start and end";
+    options.decision.overhead_reason =
+        "without a metric a program's run time would count the recorder's own start and end";
   }
   for (uint32_t pair = 0; plan_.isolated && pair < plan_.isolated->pairs; ++pair) {
     std::array<double, 2> values{};
@@ -297,8 +303,8 @@ void Experiment::show_running_ratio() {
     summaries_.push_back(std::move(added->front()));
   }
   if (auto ratio = verdict::running_ratio(summaries_)) {
-    note(fmt::format("so far: the kernel set is {:.3f} times as fast ({} blocks, no verdict yet)", std::exp(ratio->estimate),
-                     summaries_.size()));
+    note(fmt::format("so far: the kernel set is {:.3f} times as fast ({} blocks, no verdict yet)",
+                     std::exp(ratio->estimate), summaries_.size()));
   }
 }
 
@@ -322,8 +328,8 @@ Result<bool> Experiment::run_stage(const Stage& stage, uint64_t blocks_before, u
       return std::unexpected(saved.error());
     }
     const double each = mean_block_seconds();
-    note(fmt::format("block {} of at most {}: {}, {}{}; about {} to the next look, at most {}", blocks_before + i + 1, blocks_in_all,
-                     name(block), time_text(static_cast<double>(result->duration_ns) / 1e9),
+    note(fmt::format("block {} of at most {}: {}, {}{}; about {} to the next look, at most {}", blocks_before + i + 1,
+                     blocks_in_all, name(block), time_text(static_cast<double>(result->duration_ns) / 1e9),
                      result->metric ? fmt::format(", metric {:g}", *result->metric) : "",
                      time_text(each * static_cast<double>(stage.blocks.size() - i - 1)),
                      time_text(each * static_cast<double>(blocks_in_all - blocks_before - i - 1))));

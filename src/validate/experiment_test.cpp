@@ -250,14 +250,19 @@ TEST_F(ExperimentTest, TwoAtOnceOnOneGpu) {
   auto verdict = run_experiment(program_plan(), settings_);
   ASSERT_FALSE(verdict);
   EXPECT_EQ(verdict.error().exit_status(), 69);
-  EXPECT_NE(verdict.error().message().find("process " + std::to_string(::getpid())), std::string::npos) << verdict.error().message();
+  EXPECT_NE(verdict.error().message().find("process " + std::to_string(::getpid())), std::string::npos)
+      << verdict.error().message();
 }
 
 TEST_F(ExperimentTest, IsolatedRunsAreLevelOne) {
   Plan plan = program_plan();
   settings_.quads = 1;
   settings_.no_aa = true;
-  plan.isolated = IsolatedPlan{"if [ $NORM = stock ]; then echo time: 14 us; else echo time: 10 us; fi", {}, {}, {"time: ([0-9.]+) us", false}, 3};
+  plan.isolated = IsolatedPlan{"if [ $NORM = stock ]; then echo time: 14 us; else echo time: 10 us; fi",
+                               {},
+                               {},
+                               {"time: ([0-9.]+) us", false},
+                               3};
   auto verdict = run_experiment(plan, settings_);
   ASSERT_TRUE(verdict) << verdict.error().message();
   EXPECT_NEAR(verdict->levels.at(0).estimate->ratio, 1.4, 1e-9);

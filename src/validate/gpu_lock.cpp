@@ -16,7 +16,10 @@ namespace kvet::validate {
 Result<FileDescriptor> lock_gpu(const std::string& device) {
   std::string name = device.empty() ? "default" : device;
   for (char& letter : name) {
-    letter = (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') || letter == '-' ? letter : '_';
+    letter = (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
+                     letter == '-'
+                 ? letter
+                 : '_';
   }
   FileDescriptor file;
   std::string path;
@@ -32,7 +35,8 @@ Result<FileDescriptor> lock_gpu(const std::string& device) {
     return fail(ErrorKind::unavailable, std::string("cannot be opened: ") + std::strerror(errno), path,
                 "it belongs to somebody else: remove it when no kvet runs");
   }
-  ::fchmod(file.get(), 0666);  // the umask must not lock out the next user; fails harmlessly for a file of somebody else
+  ::fchmod(file.get(),
+           0666);  // the umask must not lock out the next user; fails harmlessly for a file of somebody else
   if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
     auto holder = read_file(path);
     return fail(ErrorKind::unavailable,

@@ -62,7 +62,8 @@ std::optional<BlockResult> block_from(const Json& json) {
 }  // namespace
 
 const BlockResult* Journal::find(const Block& block) const {
-  auto found = std::find_if(blocks.begin(), blocks.end(), [&](const BlockResult& result) { return result.block == block; });
+  auto found =
+      std::find_if(blocks.begin(), blocks.end(), [&](const BlockResult& result) { return result.block == block; });
   return found == blocks.end() ? nullptr : &*found;
 }
 
@@ -95,7 +96,8 @@ Result<Journal> load_journal(const std::string& folder) {
     return std::unexpected(root.error());
   }
   if (text_of((*root)["schema"]) != schema) {
-    return fail(ErrorKind::bad_input, "is not a list of blocks of this version of kvet", path, "begin anew in another folder");
+    return fail(ErrorKind::bad_input, "is not a list of blocks of this version of kvet", path,
+                "begin anew in another folder");
   }
   Journal journal;
   journal.experiment = text_of((*root)["experiment"]);

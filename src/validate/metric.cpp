@@ -51,8 +51,9 @@ Result<double> find_metric(const MetricRule& rule, const std::string& output, co
   double value = 0;
   auto [end, error] = std::from_chars(found->data(), found->data() + found->size(), value);
   if (error != std::errc{} || end != found->data() + found->size() || !std::isfinite(value) || value <= 0) {
-    return fail(ErrorKind::bad_input, fmt::format("metric '{}' found \"{}\", not a positive number", printable(rule.regex),
-                                                  printable(found->substr(0, 40))),
+    return fail(ErrorKind::bad_input,
+                fmt::format("metric '{}' found \"{}\", not a positive number", printable(rule.regex),
+                            printable(found->substr(0, 40))),
                 of_what);
   }
   return value;

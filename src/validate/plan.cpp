@@ -270,7 +270,8 @@ class PlanReader {
       bool has_metric = false;
       read_isolated(reader, plan_.isolated.emplace(), has_metric);
       if (!has_metric && !error_) {
-        error_ = Error{ErrorKind::usage, "[isolated] has no metric", plan_.path, "add metric = { regex = 'time: ([0-9.]+)' }"};
+        error_ = Error{ErrorKind::usage, "[isolated] has no metric", plan_.path,
+                       "add metric = { regex = 'time: ([0-9.]+)' }"};
       }
     });
     section(top, "gpu", [&](TableReader& reader) {
@@ -361,7 +362,8 @@ Result<void> check_plan(const Plan& plan) {
                    "give [workload] either server, ready and load, or run");
     }
     if (server && (!plan.ready || !(plan.load || arm->load))) {
-      return wrong("a server needs ready (a URL) and load (a command)", "or give run for a program that ends by itself");
+      return wrong("a server needs ready (a URL) and load (a command)",
+                   "or give run for a program that ends by itself");
     }
   }
   if (plan.ready) {
@@ -372,7 +374,8 @@ Result<void> check_plan(const Plan& plan) {
     }
   }
   if (plan.warmup && !plan.server && !plan.baseline.server) {
-    return wrong("warmup is a command, but there is no server to warm up", "write a time that does not count: warmup = \"5s\"");
+    return wrong("warmup is a command, but there is no server to warm up",
+                 "write a time that does not count: warmup = \"5s\"");
   }
   const bool arms_differ = plan.baseline.environment != plan.candidate.environment ||
                            plan.baseline.server != plan.candidate.server || plan.baseline.run != plan.candidate.run ||

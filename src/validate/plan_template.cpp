@@ -2,7 +2,8 @@
 
 namespace kvet::validate {
 
-const char* const plan_template = R"plan(# A plan for `kvet validate`. It runs both arms in turn inside the real workload, records each, and says what is left of
+const char* const plan_template =
+    R"plan(# A plan for `kvet validate`. It runs both arms in turn inside the real workload, records each, and says what is left of
 # the claim. Commands run in this file's folder, through /bin/sh. docs/plan.md explains every key.
 
 # What was claimed: baseline time ÷ candidate time. "38%" is refused, since it may mean 1.38 or 1.61.

@@ -64,7 +64,8 @@ TEST(Plan, EveryKeyOfTheTemplateIsKnown) {
   for (char letter : std::string(plan_template)) {
     line += letter;
     if (letter == '\n') {
-      const bool key = line.starts_with("# ") && line.find(" = ") != std::string::npos && line.find("run = \"python train") == std::string::npos &&
+      const bool key = line.starts_with("# ") && line.find(" = ") != std::string::npos &&
+                       line.find("run = \"python train") == std::string::npos &&
                        line.find("warmup = \"python load") == std::string::npos;
       const bool section = line.starts_with("# [");
       text += key || section ? line.substr(2) : line;
@@ -149,8 +150,8 @@ TEST(ReadyUrl, Parts) {
   EXPECT_EQ(url->path, "/health?deep=1");
   EXPECT_EQ(parse_ready_url("http://localhost")->port, 80);
   EXPECT_EQ(parse_ready_url("http://[::1]:9/x")->host, "::1");
-  for (const char* bad : {"https://127.0.0.1/", "http://8.8.8.8/", "http://127.0.0.1:0/", "http://127.0.0.1:99999/", "ftp://x", "",
-                          "http://127.0.0.1:80/a b"}) {
+  for (const char* bad : {"https://127.0.0.1/", "http://8.8.8.8/", "http://127.0.0.1:0/", "http://127.0.0.1:99999/",
+                          "ftp://x", "", "http://127.0.0.1:80/a b"}) {
     EXPECT_FALSE(parse_ready_url(bad)) << bad;
   }
 }

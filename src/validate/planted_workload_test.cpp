@@ -28,7 +28,7 @@ int64_t clock_ns(clockid_t clock) {
 
 // When the load began, on CLOCK_MONOTONIC. File times tick every few milliseconds: 10 ms later is surely in the window.
 int64_t load_began() {
-  struct stat status {};
+  struct stat status{};
   const char* stamp = std::getenv("KVET_TEST_STAMP");
   if (stamp == nullptr || ::stat(stamp, &status) != 0) {
     return clock_ns(CLOCK_MONOTONIC);

@@ -97,7 +97,7 @@ int64_t now_ns() {
 }
 
 void watch_for_interrupt() {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = on_interrupt;  // no SA_RESTART: sleeps end at once
   for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
     ::sigaction(signal, &action, nullptr);

@@ -20,7 +20,9 @@ namespace {
 
 constexpr int64_t second = 1'000'000'000, long_enough = 60 * second;
 
-std::string temporary(const std::string& name) { return ::testing::TempDir() + "kvet-process-" + std::to_string(::getpid()) + name; }
+std::string temporary(const std::string& name) {
+  return ::testing::TempDir() + "kvet-process-" + std::to_string(::getpid()) + name;
+}
 
 TEST(Process, RunsAShellCommandWithEnvironmentFolderAndLog) {
   Launch launch = shell("echo $WORD $(pwd); echo failed >&2; exit 3");
@@ -101,7 +103,8 @@ TEST(Process, StopIsBoundedWhateverTheChildIgnores) {
 // A server of one answer on a free port of the loopback.
 class OneAnswer {
  public:
-  explicit OneAnswer(std::string answer) : answer_(std::move(answer)), listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  explicit OneAnswer(std::string answer)
+      : answer_(std::move(answer)), listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);

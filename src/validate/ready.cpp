@@ -99,7 +99,8 @@ Answer ask(const ReadyUrl& url) {
   if (!socket.valid()) {
     return Answer::nothing;
   }
-  const std::string request = fmt::format("GET {} HTTP/1.0\r\nHost: {}:{}\r\nConnection: close\r\n\r\n", url.path, url.host, url.port);
+  const std::string request =
+      fmt::format("GET {} HTTP/1.0\r\nHost: {}:{}\r\nConnection: close\r\n\r\n", url.path, url.host, url.port);
   if (::send(socket.get(), request.data(), request.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(request.size())) {
     return Answer::nothing;
   }

@@ -17,7 +17,8 @@ namespace kvet::validate {
 namespace {
 
 std::unexpected<Error> failed(const std::string& what, const std::string& path) {
-  return fail(ErrorKind::unavailable, what + ": " + std::strerror(errno), path, "free space, or give another place with -o");
+  return fail(ErrorKind::unavailable, what + ": " + std::strerror(errno), path,
+              "free space, or give another place with -o");
 }
 
 }  // namespace
@@ -74,7 +75,7 @@ Result<std::string> read_file(const std::string& path) {
 Result<void> make_folder(const std::string& path) {
   for (size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
     const std::string part = path.substr(0, slash);
-    struct stat status {};
+    struct stat status{};
     if (::mkdir(part.c_str(), 0755) != 0 &&
         (errno != EEXIST || ::stat(part.c_str(), &status) != 0 || !S_ISDIR(status.st_mode))) {
       return fail(ErrorKind::unavailable, std::string("the folder cannot be made: ") + std::strerror(errno), part,

@@ -84,8 +84,8 @@ std::optional<LogInterval> Basis::log_ratio(
     if (auto interval = slice_interval(a, b, look_confidence)) {
       // The figure of the whole run, with the spread of its slices.
       double half = (interval->high - interval->low) / 2;
-      return LogInterval{point.estimate, point.estimate - half, point.estimate + half, look_confidence, interval->units,
-                         interval->deviation};
+      return LogInterval{point.estimate,  point.estimate - half, point.estimate + half,
+                         look_confidence, interval->units,       interval->deviation};
     }
   }
   return point;

@@ -200,7 +200,8 @@ std::vector<std::string> recording_faults(const Capture& capture) {
   if (std::none_of(capture.executions.begin(), capture.executions.end(),
                    [&](const Execution& execution) { return window.contains(execution.start_ns); })) {
     std::string_view status = capture.fact("inject.status");
-    faults.push_back("no kernel execution in the window" + (status.empty() ? std::string() : "; " + std::string(status)));
+    faults.push_back("no kernel execution in the window" +
+                     (status.empty() ? std::string() : "; " + std::string(status)));
   }
   for (const LossLine& loss : losses_in(capture, window)) {
     faults.push_back(loss.what);

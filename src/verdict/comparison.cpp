@@ -9,7 +9,8 @@ namespace {
 
 // A path as a shell takes it, for commands to copy.
 std::string quoted(const std::string& path) {
-  if (path.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./+,:@%") == std::string::npos) {
+  if (path.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./+,:@%") ==
+      std::string::npos) {
     return path;
   }
   std::string text = "'";
@@ -74,8 +75,8 @@ Result<void> answer_questions(Verdict& verdict, const std::vector<BlockSummary>&
 // What to type next: the report of the middle candidate block, and the list of kernels of both arms.
 void add_commands(Verdict& verdict) {
   if (!verdict.captures_baseline.empty() && !verdict.captures_candidate.empty()) {
-    verdict.look_further.push_back(
-        fmt::format("kvet kernels {} {}", quoted(verdict.captures_baseline.front()), quoted(verdict.captures_candidate.front())));
+    verdict.look_further.push_back(fmt::format("kvet kernels {} {}", quoted(verdict.captures_baseline.front()),
+                                               quoted(verdict.captures_candidate.front())));
   }
 }
 

@@ -48,8 +48,8 @@ PlantedLoop baseline_loop() { return {{{"stock_norm", 100}, {"stock_helper", 20}
 PlantedLoop candidate_loop(double us) { return {{{"generated_norm", us}}}; }
 
 // Quads in ABBA and BAAB by turns. Block b of quad q is slower by `noise` in a fixed pattern, so that units differ.
-void add_quads(Experiment& experiment, const PlantedLoop& baseline, const PlantedLoop& candidate, const std::string& kind,
-               int quads, double noise) {
+void add_quads(Experiment& experiment, const PlantedLoop& baseline, const PlantedLoop& candidate,
+               const std::string& kind, int quads, double noise) {
   for (int q = 0; q < quads; ++q) {
     for (int p = 0; p < 4; ++p) {
       bool outer = p == 0 || p == 3;
@@ -101,7 +101,8 @@ TEST(Comparison, SwappedArmsGiveTheInverse) {
   Verdict forward = *experiment.run(), backward = *experiment.swapped().run();
   for (int number : {2, 3, 4, 5}) {
     EXPECT_DOUBLE_EQ(level(forward, number).estimate->ratio * level(backward, number).estimate->ratio, 1) << number;
-    EXPECT_DOUBLE_EQ(level(forward, number).estimate->interval->low * level(backward, number).estimate->interval->high, 1);
+    EXPECT_DOUBLE_EQ(level(forward, number).estimate->interval->low * level(backward, number).estimate->interval->high,
+                     1);
   }
   EXPECT_EQ(backward.word, Word::regresses);
 }
@@ -193,7 +194,8 @@ class Refused : public ::testing::TestWithParam<Fault> {};
 
 TEST_P(Refused, OneFaultyBlockIsEnough) {
   Experiment experiment = full(80, 1.5);
-  GetParam().plant(experiment.captures.at(GetParam().code == std::string("no_executions") ? "aa2-1.kvet" : "ab2-1.kvet"));
+  GetParam().plant(
+      experiment.captures.at(GetParam().code == std::string("no_executions") ? "aa2-1.kvet" : "ab2-1.kvet"));
   Verdict verdict = *experiment.run();
   ASSERT_TRUE(verdict.word == Word::refused) << verdict.headline;
   ASSERT_EQ(verdict.refusals.size(), 1U);
@@ -206,7 +208,8 @@ INSTANTIATE_TEST_SUITE_P(
     Faults, Refused,
     ::testing::Values(
         Fault{"incomplete", [](Capture& c) { c.complete = false; }},
-        Fault{"lost_records", [](Capture& c) { c.losses.push_back({Source::usdt, LossKind::batch_gap, {}, 64, {}, {}}); }},
+        Fault{"lost_records",
+              [](Capture& c) { c.losses.push_back({Source::usdt, LossKind::batch_gap, {}, 64, {}, {}}); }},
         Fault{"no_executions",
               [](Capture& c) {
                 c.executions.clear();
@@ -286,7 +289,8 @@ TEST(Comparison, LedgerAddsUpToTheStep) {
 TEST(Comparison, CoResidencyTakesItsShare) {
   // Beside a sibling in every second step the candidate takes 120 instead of 80 µs; the baseline does not suffer.
   Experiment experiment;
-  for (auto [arm, name, alone, beside] : {std::tuple{Arm::baseline, "stock", 120, 120}, {Arm::candidate, "generated", 80, 120}}) {
+  for (auto [arm, name, alone, beside] :
+       {std::tuple{Arm::baseline, "stock", 120, 120}, {Arm::candidate, "generated", 80, 120}}) {
     PlantedCapture planted(name);
     ShapeId kernel = planted.kernel(name), sibling = planted.kernel("sibling");
     for (int step = 0; step < 64; ++step) {

@@ -14,9 +14,7 @@ namespace {
 constexpr int64_t tolerated_launches = 8;
 constexpr double tolerated_share = 0.0005;
 
-uint64_t key_of(ProcessId process, uint32_t correlation_id) {
-  return (uint64_t{process.value} << 32) | correlation_id;
-}
+uint64_t key_of(ProcessId process, uint32_t correlation_id) { return (uint64_t{process.value} << 32) | correlation_id; }
 
 struct Launched {
   uint64_t expected = 0, found = 0;
@@ -51,7 +49,8 @@ void check_eager(const Capture& capture, const Window& window, CountsCheck& chec
   }
   // Launches under stream capture execute nothing. Where the records do not say which they were, their number does.
   auto captured = whole_fact(capture, "check.launches_captured");
-  uint64_t unflagged = captured && *captured > static_cast<int64_t>(flagged) ? static_cast<uint64_t>(*captured) - flagged : 0;
+  uint64_t unflagged =
+      captured && *captured > static_cast<int64_t>(flagged) ? static_cast<uint64_t>(*captured) - flagged : 0;
   if (missing_anywhere <= unflagged) {
     check.missing_executions = 0;
   }
@@ -103,7 +102,8 @@ void check_graphs(const Capture& capture, const Window& window, const LaunchInde
     }
   }
   if (varying > 0) {
-    check.notes.push_back(fmt::format("{} graph nodes run in some replays only: their executions cannot be counted", varying));
+    check.notes.push_back(
+        fmt::format("{} graph nodes run in some replays only: their executions cannot be counted", varying));
   }
   uint64_t without = 0;
   for (const ApiCall& call : capture.api_calls) {
@@ -158,7 +158,8 @@ CountsCheck check_counts(const Capture& capture, const Window& window) {
     }
   }
   if (check.missing_executions > 0) {
-    check.disagreements.push_back(fmt::format("{} executions are missing that launch records ask for", check.missing_executions));
+    check.disagreements.push_back(
+        fmt::format("{} executions are missing that launch records ask for", check.missing_executions));
   }
   if (check.surplus_executions > 0) {
     check.disagreements.push_back(

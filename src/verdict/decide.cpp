@@ -45,7 +45,8 @@ void check_correctness(Verdict& verdict, const std::vector<BlockSummary>& blocks
   if (set.candidate_runs_nothing) {
     std::string what = "the candidate ran nothing in place of the baseline's kernels";
     if (!set.ran_outside.empty()) {
-      what = fmt::format("{} ran only outside the measured window: the workload does not use it", set.ran_outside.front());
+      what =
+          fmt::format("{} ran only outside the measured window: the workload does not use it", set.ran_outside.front());
     }
     verdict.invalid.push_back({"execution_absent", what,
                                "see that the candidate is on the path that production runs: a captured graph keeps the "
@@ -54,7 +55,8 @@ void check_correctness(Verdict& verdict, const std::vector<BlockSummary>& blocks
   }
   for (const BlockSummary& block : blocks) {
     if (block.arm == Arm::candidate && block.identity.kind != "aa" && block.set_executions == 0) {
-      verdict.invalid.push_back({"execution_absent", fmt::format("{}: no kernel of the set ran in the window", block.path),
+      verdict.invalid.push_back({"execution_absent",
+                                 fmt::format("{}: no kernel of the set ran in the window", block.path),
                                  "see that the candidate is on the path that production runs"});
       return;
     }
@@ -79,18 +81,19 @@ void check_stability(Verdict& verdict, const std::vector<BlockSummary>& blocks, 
     }
   }
   if (verdict.aa_quads < least_aa_quads) {
-    verdict.caps.push_back({"no_aa",
-                            fmt::format("{} of at least {} quads of the baseline against itself", verdict.aa_quads,
-                                        least_aa_quads),
-                            "run `kvet validate` without --no-aa"});
+    verdict.caps.push_back(
+        {"no_aa",
+         fmt::format("{} of at least {} quads of the baseline against itself", verdict.aa_quads, least_aa_quads),
+         "run `kvet validate` without --no-aa"});
   } else if (!interval) {
-    verdict.caps.push_back({"no_aa", without + ": no step, or no kernel of the set, in this block of the baseline against itself",
-                            "look at the block's log, remove its capture, and go on with --resume"});
+    verdict.caps.push_back(
+        {"no_aa", without + ": no step, or no kernel of the set, in this block of the baseline against itself",
+         "look at the block's log, remove its capture, and go on with --resume"});
   } else if (interval->low > resolution || interval->high < -resolution) {
     verdict.refusals.push_back(
         {"unstable",
-         fmt::format("the baseline differs from itself: {:.4f} (99% interval {:.4f} to {:.4f})", std::exp(interval->estimate),
-                     std::exp(interval->low), std::exp(interval->high)),
+         fmt::format("the baseline differs from itself: {:.4f} (99% interval {:.4f} to {:.4f})",
+                     std::exp(interval->estimate), std::exp(interval->low), std::exp(interval->high)),
          "quieten the machine: fix the clocks (nvidia-smi -lgc), end other jobs, lengthen the warm-up"});
   }
 }
@@ -110,36 +113,40 @@ void add_caps(Verdict& verdict, const Basis& basis, const Grouping& grouping) {
     verdict.cautions.push_back({"left_out", sentence, "resume the run: kvet validate --resume"});
   }
   if (basis.in_quads() && grouping.loose_baseline.size() + grouping.loose_candidate.size() > 0) {
-    verdict.cautions.push_back({"left_out",
-                                fmt::format("{} captures belong to no quad",
-                                            grouping.loose_baseline.size() + grouping.loose_candidate.size()),
-                                ""});
+    verdict.cautions.push_back(
+        {"left_out",
+         fmt::format("{} captures belong to no quad", grouping.loose_baseline.size() + grouping.loose_candidate.size()),
+         ""});
   }
 }
 
-void add_cautions(Verdict& verdict, const std::vector<BlockSummary>& blocks, const Basis& basis, const DecisionInput& input) {
+void add_cautions(Verdict& verdict, const std::vector<BlockSummary>& blocks, const Basis& basis,
+                  const DecisionInput& input) {
   auto shared = [](const BlockSummary& block) { return std::optional<double>(block.shared_executions_per_step); };
   auto baseline = basis.mean_of(Arm::baseline, shared), candidate = basis.mean_of(Arm::candidate, shared);
   // Different work shows in the kernels that both arms run.
   if (baseline && candidate && *baseline > 0 && std::abs(*candidate / *baseline - 1) > 0.02) {
     verdict.cautions.push_back(
         {"different_work",
-         fmt::format("per step the arms ran {:.1f} and {:.1f} executions of kernels outside the set", *baseline, *candidate),
+         fmt::format("per step the arms ran {:.1f} and {:.1f} executions of kernels outside the set", *baseline,
+                     *candidate),
          "fix the load's seed and length, or name a step that is the same work in both arms"});
   }
   auto outside = basis.mean_of(
       Arm::baseline, [](const BlockSummary& block) { return std::optional<double>(block.set_share_outside_steps); });
   if (outside && *outside > 0.05) {
-    verdict.cautions.push_back({"outside_steps",
-                                fmt::format("{:.0f}% of the set's time lies outside the steps; level 3 counts it",
-                                            100 * *outside),
-                                "choose another step: step = 'REGEX'"});
+    verdict.cautions.push_back(
+        {"outside_steps",
+         fmt::format("{:.0f}% of the set's time lies outside the steps; level 3 counts it", 100 * *outside),
+         "choose another step: step = 'REGEX'"});
   }
   for (const OwnOverhead& overhead : input.overhead) {
-    if (overhead.slow_down - 1 > input.overhead_budget || (overhead.interval && overhead.interval->high - 1 > input.overhead_budget)) {
-      verdict.cautions.push_back({"overhead_unclear",
-                                  fmt::format("whether recording stays within {:.0f}% is not resolved", 100 * input.overhead_budget),
-                                  "lengthen the load: its figure varies more than the budget"});
+    if (overhead.slow_down - 1 > input.overhead_budget ||
+        (overhead.interval && overhead.interval->high - 1 > input.overhead_budget)) {
+      verdict.cautions.push_back(
+          {"overhead_unclear",
+           fmt::format("whether recording stays within {:.0f}% is not resolved", 100 * input.overhead_budget),
+           "lengthen the load: its figure varies more than the budget"});
       break;
     }
   }
@@ -177,8 +184,9 @@ void give_word(Verdict& verdict, const std::optional<LogInterval>& set, const st
   if (alone == Word::inconclusive) {
     verdict.spans = words_spanned(*set, cuts);
     verdict.more_units = std::isfinite(set->low) ? units_to_decide(*set, cuts) : std::nullopt;
-    verdict.more_units_reason = std::isfinite(set->low) ? "the ratio lies so near a cut that more units would not decide"
-                                                        : "one observation has no interval";
+    verdict.more_units_reason = std::isfinite(set->low)
+                                    ? "the ratio lies so near a cut that more units would not decide"
+                                    : "one observation has no interval";
   } else {
     verdict.spans = {Word::regresses, alone};
     verdict.more_units = units_to_exclude(*end_to_end, -std::log(end_to_end_margin_ratio));
@@ -296,9 +304,8 @@ Result<Verdict> decide(const std::vector<BlockSummary>& blocks, const KernelSetD
     verdict.cautions.push_back({"swapped", "the captures were recorded with the arms the other way round", ""});
   }
 
-  const auto at_set = basis.log_ratio(set_time_per_step, [](const BlockSummary& block) -> const std::vector<double>& {
-    return block.slices;
-  });
+  const auto at_set = basis.log_ratio(
+      set_time_per_step, [](const BlockSummary& block) -> const std::vector<double>& { return block.slices; });
   give_word(verdict, at_set, basis.log_ratio(metric_as_time), *cuts);
   verdict.likely = !verdict.caps.empty();
   if (!verdict.invalid.empty()) {

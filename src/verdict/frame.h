@@ -29,6 +29,7 @@ struct Frame {
 Result<Frame> find_frame(const std::vector<Input>& inputs, const FrameOptions& options, const Loader& load);
 
 // Every capture as numbers, in order of the inputs.
-Result<std::vector<BlockSummary>> summarise_all(const std::vector<Input>& inputs, const Frame& frame, const Loader& load);
+Result<std::vector<BlockSummary>> summarise_all(const std::vector<Input>& inputs, const Frame& frame,
+                                                const Loader& load);
 
 }  // namespace kvet::verdict

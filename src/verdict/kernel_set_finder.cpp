@@ -101,9 +101,10 @@ void add(KernelSetDefinition& set, const KernelKey& key, const Seen& seen) {
 Result<Tally> tally_with_kernels(const std::vector<ArmProfile>& captures) {
   for (const ArmProfile& capture : captures) {
     if (capture.profile->kernels.empty()) {
-      return fail(ErrorKind::bad_input, "holds no kernel executions", capture.profile->path,
-                  "a verdict needs `kvet record -- COMMAND` in the device or unprivileged tier; `kvet doctor` says which "
-                  "this machine allows");
+      return fail(
+          ErrorKind::bad_input, "holds no kernel executions", capture.profile->path,
+          "a verdict needs `kvet record -- COMMAND` in the device or unprivileged tier; `kvet doctor` says which "
+          "this machine allows");
     }
   }
   return tally_of(captures);
@@ -124,7 +125,8 @@ questions::KernelSet KernelSetDefinition::in(const Capture& capture) const {
     }
   }
   if (!labels.empty()) {
-    set.label = labels.size() == 1 ? *labels.begin() : fmt::format("{} and {} more", *labels.begin(), labels.size() - 1);
+    set.label =
+        labels.size() == 1 ? *labels.begin() : fmt::format("{} and {} more", *labels.begin(), labels.size() - 1);
   }
   return set;
 }
@@ -155,14 +157,15 @@ Result<KernelSetDefinition> find_kernel_set(const std::vector<ArmProfile>& captu
       uint64_t of = tally->captures[at(arm)], in = seen.captures[at(arm)];
       double share = seen.share[at(arm)] / own_share[at(arm)];
       if (2 * in < of && share < accidental_share) {
-        set.left_out.push_back({key.name, fmt::format("ran in {} of {} {} captures, {:.3f}% of the set's time there", in,
-                                                      of, name(arm), 100 * share)});
+        set.left_out.push_back({key.name, fmt::format("ran in {} of {} {} captures, {:.3f}% of the set's time there",
+                                                      in, of, name(arm), 100 * share)});
         continue;
       }
       has[at(arm)] = true;
       add(set, key, seen);
       if (uint64_t stray = seen.executions[1 - at(arm)]; stray > 0) {
-        set.how += fmt::format("; {} also ran {} times in the other arm, which counts there", short_name(key.name), stray);
+        set.how +=
+            fmt::format("; {} also ran {} times in the other arm, which counts there", short_name(key.name), stray);
       }
     }
   }

@@ -8,9 +8,7 @@
 namespace kvet::verdict {
 namespace {
 
-uint64_t key_of(ProcessId process, uint32_t correlation_id) {
-  return (uint64_t{process.value} << 32) | correlation_id;
-}
+uint64_t key_of(ProcessId process, uint32_t correlation_id) { return (uint64_t{process.value} << 32) | correlation_id; }
 
 template <class T>
 std::optional<T> parsed(std::string_view text) {

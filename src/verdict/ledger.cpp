@@ -34,16 +34,22 @@ std::vector<Busy> busy_times(const Capture& capture, const questions::KernelSet&
   std::vector<Busy> busy;
   for (const Execution& execution : capture.executions) {
     if (execution.device == device && execution.end_ns > execution.start_ns) {
-      Kind kind = set.contains(execution.shape)         ? Kind::set
+      Kind kind = set.contains(execution.shape)       ? Kind::set
                   : collective[execution.shape.value] ? Kind::collective
-                                                        : Kind::other;
-      busy.push_back({execution.start_ns, execution.end_ns, kind, capture.shapes[execution.shape.value].name.value,
+                                                      : Kind::other;
+      busy.push_back({execution.start_ns,
+                      execution.end_ns,
+                      kind,
+                      capture.shapes[execution.shape.value].name.value,
                       {execution.process.value, execution.context_id, execution.stream_id}});
     }
   }
   for (const Transfer& transfer : capture.transfers) {
     if (transfer.device == device && transfer.end_ns > transfer.start_ns) {
-      busy.push_back({transfer.start_ns, transfer.end_ns, Kind::copy, 0,
+      busy.push_back({transfer.start_ns,
+                      transfer.end_ns,
+                      Kind::copy,
+                      0,
                       {transfer.process.value, transfer.context_id, transfer.stream_id}});
     }
   }
@@ -65,8 +71,9 @@ void add(Parts& parts, const std::vector<const Busy*>& active, double length) {
     for (const Busy* mine : active) {
       for (const Busy* theirs : active) {
         // Overlap inside one stream is programmatic dependent launch: not a sibling.
-        beside = beside || (mine->kind == Kind::set && (theirs->kind == Kind::other || theirs->kind == Kind::collective) &&
-                            mine->stream != theirs->stream);
+        beside =
+            beside || (mine->kind == Kind::set && (theirs->kind == Kind::other || theirs->kind == Kind::collective) &&
+                       mine->stream != theirs->stream);
       }
     }
     (beside ? parts.set_beside : parts.set_alone) += length;

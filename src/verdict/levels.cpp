@@ -77,21 +77,20 @@ std::string block_without_set_time(const std::vector<BlockSummary>& blocks, cons
 void add_levels(Verdict& verdict, const std::vector<BlockSummary>& blocks, const Basis& basis,
                 const std::optional<LogInterval>& at_set, const DecisionInput& input) {
   verdict.levels.push_back(isolated_level(input));
-  verdict.levels.push_back(make_level(2, "alone", "in the workload, alone: no sibling beside it", basis,
-                                      basis.log_ratio(solo_time_per_step), solo_time_per_step, "ns per step",
-                                      fmt::format("fewer than {:.0f}% of the set's executions have a shape that ever ran alone",
-                                                  100 * least_solo_coverage),
-                                      ""));
+  verdict.levels.push_back(
+      make_level(2, "alone", "in the workload, alone: no sibling beside it", basis, basis.log_ratio(solo_time_per_step),
+                 solo_time_per_step, "ns per step",
+                 fmt::format("fewer than {:.0f}% of the set's executions have a shape that ever ran alone",
+                             100 * least_solo_coverage),
+                 ""));
   verdict.levels.push_back(make_level(3, "set", "in the workload, all: the whole kernel set", basis, at_set,
                                       set_time_per_step, "ns per step", block_without_set_time(blocks, basis),
                                       "name the step in the plan: step = 'REGEX'"));
-  verdict.levels.push_back(make_level(4, "step", "the step, median", basis, basis.log_ratio(step_median),
-                                      step_median, "ns", "nothing marks the steps of the workload",
-                                      "mark them with NVTX ranges"));
-  verdict.levels.push_back(make_level(5, "end_to_end", "end to end: what the workload prints", basis,
-                                      basis.log_ratio(metric_as_time), raw_metric, "as printed",
-                                      "the captures hold no figure of the workload's own",
-                                      "add [workload] metric to the plan"));
+  verdict.levels.push_back(make_level(4, "step", "the step, median", basis, basis.log_ratio(step_median), step_median,
+                                      "ns", "nothing marks the steps of the workload", "mark them with NVTX ranges"));
+  verdict.levels.push_back(make_level(
+      5, "end_to_end", "end to end: what the workload prints", basis, basis.log_ratio(metric_as_time), raw_metric,
+      "as printed", "the captures hold no figure of the workload's own", "add [workload] metric to the plan"));
   // For rates a larger figure is the better one; the ratio is of times all the same.
   for (size_t i = 0; i < 3; ++i) {
     if (input.claim) {
@@ -166,8 +165,9 @@ void add_advice(Verdict& verdict) {
     }
   }
   if (verdict.word == Word::inconclusive) {
-    add(verdict.more_units ? fmt::format("about {} more quads would decide, if the noise stays as it is", *verdict.more_units)
-                           : verdict.more_units_reason);
+    add(verdict.more_units
+            ? fmt::format("about {} more quads would decide, if the noise stays as it is", *verdict.more_units)
+            : verdict.more_units_reason);
   }
   const Factor* largest = nullptr;
   for (const Factor& factor : verdict.where_it_went) {

@@ -1,8 +1,8 @@
 // The parts of a verdict that explain its word: the five levels, what recording cost, what to try.
 #pragma once
 
-#include "verdict/decide.h"
 #include "verdict/basis.h"
+#include "verdict/decide.h"
 
 namespace kvet::verdict {
 

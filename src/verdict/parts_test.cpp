@@ -256,7 +256,8 @@ TEST_F(Steps, OnlyTheWindowCounts) {
 
 TEST_F(Steps, LedgerOfOverlapsCopiesAndGaps) {
   PlantedCapture planted;
-  ShapeId k = planted.kernel("k"), sibling = planted.kernel("sibling"), nccl = planted.kernel("_Z27ncclDevKernel_AllReducev");
+  ShapeId k = planted.kernel("k"), sibling = planted.kernel("sibling"),
+          nccl = planted.kernel("_Z27ncclDevKernel_AllReducev");
   for (int i = 0; i < 4; ++i) {
     int64_t begin = 100'000 * int64_t{i + 1};
     planted.range("step", begin, begin + 20'000);
@@ -378,8 +379,10 @@ TEST(Codes, EveryOneIsDocumented) {
       for (size_t at = code.find(opening); at != std::string::npos; at = code.find(opening, at + 1)) {
         const size_t quote = code.find('"', at), end = code.find('"', quote + 1);
         const std::string between = code.substr(at, quote - at);
-        if (between.find(';') == std::string::npos && (opening == "collector.add(" || between.find('{') != std::string::npos)) {
-          EXPECT_NE(text.find("`" + code.substr(quote + 1, end - quote - 1) + "`"), std::string::npos) << code.substr(at, end - at);
+        if (between.find(';') == std::string::npos &&
+            (opening == "collector.add(" || between.find('{') != std::string::npos)) {
+          EXPECT_NE(text.find("`" + code.substr(quote + 1, end - quote - 1) + "`"), std::string::npos)
+              << code.substr(at, end - at);
           ++found;
         }
       }

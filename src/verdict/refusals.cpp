@@ -109,11 +109,10 @@ void add_clock_residual(Collector& collector, const RefusalInput& input) {
   // What must be resolved: the claimed saving per step; without a claim, the saving that was seen.
   double effect = input.claim ? baseline * (1 - 1 / *input.claim) : std::abs(baseline - candidate);
   if (worst > 0 && static_cast<double>(worst) > effect) {
-    collector.causes.push_back(
-        {"clock_residual",
-         fmt::format("clocks are {:.1f} µs apart, more than the effect of {:.1f} µs per step", static_cast<double>(worst) / 1e3,
-                     effect / 1e3),
-         "choose a longer step (step = 'REGEX'), or import files that come from one clock"});
+    collector.causes.push_back({"clock_residual",
+                                fmt::format("clocks are {:.1f} µs apart, more than the effect of {:.1f} µs per step",
+                                            static_cast<double>(worst) / 1e3, effect / 1e3),
+                                "choose a longer step (step = 'REGEX'), or import files that come from one clock"});
   }
 }
 
@@ -132,19 +131,21 @@ void add_blocks(Collector& collector, const std::vector<const BlockSummary*>& bl
     }
   }
   if (missing != nullptr) {
-    collector.causes.push_back({"blocks_disagree",
-                                fmt::format("{}: the counters saw {:.1f}% of the blocks that the recorded executions have",
-                                            missing->path, 100 * *missing->blocks_ratio),
-                                "see quality.blocks in `kvet report`: records of work that never ran, or another process on the GPU"});
+    collector.causes.push_back(
+        {"blocks_disagree",
+         fmt::format("{}: the counters saw {:.1f}% of the blocks that the recorded executions have", missing->path,
+                     100 * *missing->blocks_ratio),
+         "see quality.blocks in `kvet report`: records of work that never ran, or another process on the GPU"});
     return;
   }
   // More than recorded in both arms alike is work that neither arm's records explain (the driver's own kernels, another
   // process); more in one arm alone is work that this arm hides.
   if (count[0] > 0 && count[1] > 0 && std::abs(sum[0] / count[0] - sum[1] / count[1]) > blocks_tolerance) {
-    collector.causes.push_back({"blocks_disagree",
-                                fmt::format("the counters saw {:.1f}% of the baseline's recorded blocks and {:.1f}% of the candidate's",
-                                            100 * sum[0] / count[0], 100 * sum[1] / count[1]),
-                                "see quality.blocks in `kvet report`: one arm does work that its records do not show"});
+    collector.causes.push_back(
+        {"blocks_disagree",
+         fmt::format("the counters saw {:.1f}% of the baseline's recorded blocks and {:.1f}% of the candidate's",
+                     100 * sum[0] / count[0], 100 * sum[1] / count[1]),
+         "see quality.blocks in `kvet report`: one arm does work that its records do not show"});
   }
 }
 
@@ -160,7 +161,8 @@ std::vector<Cause> refusals(const RefusalInput& input) {
     }
     // A baseline without its kernels cannot be measured; a candidate without them is INVALID unless nothing at all ran.
     if (block.executions == 0 || (block.arm == Arm::baseline && block.set_executions == 0)) {
-      empty.emplace_back(block.path, block.executions == 0 ? "no kernel execution in the window" : "no kernel of the set ran in the window");
+      empty.emplace_back(block.path, block.executions == 0 ? "no kernel execution in the window"
+                                                           : "no kernel of the set ran in the window");
     }
     if (!block.losses.empty()) {
       lost.emplace_back(block.path, block.losses.front().what);
@@ -171,7 +173,8 @@ std::vector<Cause> refusals(const RefusalInput& input) {
   }
   collector.add(incomplete, "incomplete", "record it again, and let `kvet record` end by itself or with ^C");
   collector.add(empty, "no_executions", "look at inject.status in the capture and at the logs, and record again");
-  collector.add(lost, "lost_records", "record again with less beside it: a shorter window, --counters off, or an idle CPU for the recorder");
+  collector.add(lost, "lost_records",
+                "record again with less beside it: a shorter window, --counters off, or an idle CPU for the recorder");
   collector.add(disagree, "counts_disagree",
                 "record again; if it stays, `kvet report` shows the counts of each source in its quality section");
   add_differences(collector, input.blocks);

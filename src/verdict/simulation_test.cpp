@@ -63,7 +63,9 @@ Outcome outcomes(double ratio, double claim, double deviation, Word truth) {
         break;
       }
     }
-    (word == Word::inconclusive ? outcome.undecided : word == truth ? outcome.right : outcome.wrong) += 1.0 / repetitions;
+    (word == Word::inconclusive ? outcome.undecided
+     : word == truth            ? outcome.right
+                                : outcome.wrong) += 1.0 / repetitions;
   }
   return outcome;
 }
@@ -71,8 +73,11 @@ Outcome outcomes(double ratio, double claim, double deviation, Word truth) {
 TEST(Simulation, WrongWordsStayBelowFivePercent) {
   // The hardest truths: just inside a range, at every cut, with noise from small to as large as the ranges.
   for (double deviation : {0.005, 0.02, 0.05}) {
-    for (auto [ratio, truth] : {std::pair{0.979, Word::regresses}, {0.982, Word::vanishes}, {1.019, Word::vanishes},
-                                {1.021, Word::partial}, {std::pow(1.38, 0.8) - 0.001, Word::partial},
+    for (auto [ratio, truth] : {std::pair{0.979, Word::regresses},
+                                {0.982, Word::vanishes},
+                                {1.019, Word::vanishes},
+                                {1.021, Word::partial},
+                                {std::pow(1.38, 0.8) - 0.001, Word::partial},
                                 {std::pow(1.38, 0.8) + 0.001, Word::survives}}) {
       Outcome outcome = outcomes(ratio, 1.38, deviation, truth);
       EXPECT_LE(outcome.wrong, 0.051 + tolerance(0.051)) << ratio << " with noise " << deviation;

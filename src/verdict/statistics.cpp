@@ -61,11 +61,12 @@ std::optional<LogInterval> slice_interval(std::span<const double> baseline, std:
     return LogInterval{middle, middle, middle, confidence, a.size(), 0};
   }
   // Welch–Satterthwaite degrees of freedom.
-  double freedom = error * error /
-                   (a_error * a_error / static_cast<double>(a.size() - 1) + b_error * b_error / static_cast<double>(b.size() - 1));
+  double freedom =
+      error * error /
+      (a_error * a_error / static_cast<double>(a.size() - 1) + b_error * b_error / static_cast<double>(b.size() - 1));
   double half = t_half_width(confidence, freedom) * std::sqrt(error);
-  return LogInterval{middle, middle - half, middle + half, confidence, a.size(),
-                     std::sqrt(error * static_cast<double>(a.size()))};
+  return LogInterval{middle,     middle - half, middle + half,
+                     confidence, a.size(),      std::sqrt(error * static_cast<double>(a.size()))};
 }
 
 uint64_t look_at(uint64_t units) {

@@ -97,8 +97,8 @@ std::string shared_kernel(const std::vector<ArmProfile>& captures, const KernelS
     }
     std::map<std::string, uint64_t> here;
     for (const auto& [key, activity] : capture.profile->kernels) {
-      bool inside = !activity.streams.empty() && std::includes(streams.begin(), streams.end(), activity.streams.begin(),
-                                                               activity.streams.end());
+      bool inside = !activity.streams.empty() &&
+                    std::includes(streams.begin(), streams.end(), activity.streams.begin(), activity.streams.end());
       if (inside && !in_set(set, key)) {
         here[key.name] += activity.executions;
       }
@@ -155,10 +155,11 @@ Result<StepDefinition> choose_steps(const std::vector<ArmProfile>& captures, con
                           fmt::format("an execution of {}, which both arms run in the set's streams",
                                       printable(demangle(name)).substr(0, 60))};
   }
-  return StepDefinition{StepKind::set_kernel,
-                        {longest_of(captures, set, Arm::baseline), longest_of(captures, set, Arm::candidate)},
-                        "an execution of the set's longest-running kernel (no NVTX range, graph or other kernel marks the "
-                        "work)"};
+  return StepDefinition{
+      StepKind::set_kernel,
+      {longest_of(captures, set, Arm::baseline), longest_of(captures, set, Arm::candidate)},
+      "an execution of the set's longest-running kernel (no NVTX range, graph or other kernel marks the "
+      "work)"};
 }
 
 namespace {
@@ -260,7 +261,9 @@ std::vector<Step> find_steps(const Capture& capture, Arm arm, const StepDefiniti
     case StepKind::range: steps = range_steps(capture, definition, window, launches); break;
     case StepKind::graph_launch: steps = graph_steps(capture, set, window); break;
     case StepKind::shared_kernel: steps = kernel_steps(capture, definition.names.front(), window); break;
-    case StepKind::set_kernel: steps = kernel_steps(capture, definition.names.at(static_cast<size_t>(arm)), window); break;
+    case StepKind::set_kernel:
+      steps = kernel_steps(capture, definition.names.at(static_cast<size_t>(arm)), window);
+      break;
   }
   std::sort(steps.begin(), steps.end(), [](const Step& a, const Step& b) { return a.start < b.start; });
   return steps;

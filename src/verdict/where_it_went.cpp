@@ -111,8 +111,8 @@ std::optional<double> set_share_of_step(const std::vector<BlockSummary>& blocks,
   auto set = basis.mean_of(Arm::baseline, [&](const BlockSummary& block) {
     return std::optional<double>(part(block)->set_alone + part(block)->set_beside);
   });
-  auto wall = basis.mean_of(Arm::baseline,
-                               [&](const BlockSummary& block) { return std::optional<double>(part(block)->wall); });
+  auto wall =
+      basis.mean_of(Arm::baseline, [&](const BlockSummary& block) { return std::optional<double>(part(block)->wall); });
   if (!set || !wall || *wall <= 0) {
     return std::nullopt;
   }
@@ -162,7 +162,8 @@ std::vector<Factor> factors(const Basis& basis, double reference_log) {
   result.push_back(factor_from("clock", basis.log_difference(cycle_length), "no clock readings in some block"));
   result.push_back(factor_from("co_residency", basis.log_difference(crowding),
                                "too few executions of the set ran alone in some block"));
-  result.push_back(factor_from("shape_mix", std::nullopt, "the isolated runs are not recorded, so their shapes are not known"));
+  result.push_back(
+      factor_from("shape_mix", std::nullopt, "the isolated runs are not recorded, so their shapes are not known"));
   double explained = 0;
   for (const Factor& factor : result) {
     explained += factor.lost_log.value_or(0);

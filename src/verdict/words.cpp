@@ -48,10 +48,11 @@ Result<Cuts> cuts_for_claim(std::optional<double> claim) {
   }
   double threshold = claim_share * std::log(*claim);
   if (threshold <= cuts.margin) {
-    return fail(ErrorKind::usage,
-                fmt::format("too small to be told from nothing: 80% of its logarithm must exceed ln {}", margin_ratio),
-                fmt::format("claim {}", *claim),
-                fmt::format("the smallest claim that can be vetted is {:.3f}", std::exp(cuts.margin / claim_share) + 0.0005));
+    return fail(
+        ErrorKind::usage,
+        fmt::format("too small to be told from nothing: 80% of its logarithm must exceed ln {}", margin_ratio),
+        fmt::format("claim {}", *claim),
+        fmt::format("the smallest claim that can be vetted is {:.3f}", std::exp(cuts.margin / claim_share) + 0.0005));
   }
   cuts.threshold = threshold;
   return cuts;

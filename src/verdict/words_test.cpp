@@ -79,7 +79,8 @@ TEST(Units, HowManyMoreWouldDecide) {
   LogInterval interval{std::log(1.2), 0, 0, look_confidence, 4, 0.2};
   double distance = std::log(1.2 / 1.02);
   uint64_t expected = 5;
-  while (t_quantile(0.9915, static_cast<double>(expected) - 1) * 0.2 / std::sqrt(static_cast<double>(expected)) > distance) {
+  while (t_quantile(0.9915, static_cast<double>(expected) - 1) * 0.2 / std::sqrt(static_cast<double>(expected)) >
+         distance) {
     ++expected;
   }
   EXPECT_EQ(units_to_decide(interval, c), expected);

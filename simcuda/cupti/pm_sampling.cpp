@@ -27,9 +27,8 @@ struct Sampling {
 };
 
 uint64_t counter_clock(const World& world, int64_t monotonic) {
-  double since_s = static_cast<double>(monotonic - world.start_ns) / 1e9;
-  return static_cast<uint64_t>(monotonic + world.counter_offset_ns +
-                               std::llround(world.counter_drift_ns_per_s * since_s));
+  double drifted_ns = world.counter_drift_ns_per_s * static_cast<double>(monotonic) / 1e9;
+  return static_cast<uint64_t>(monotonic + world.counter_offset_ns + std::llround(drifted_ns));
 }
 
 }  // namespace

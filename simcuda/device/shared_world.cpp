@@ -26,19 +26,21 @@ uint32_t wanted_devices() {
   return static_cast<uint32_t>(std::clamp<long>(wanted, 1, max_devices));
 }
 
-double setting(const char* name, double otherwise) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? otherwise : std::strtod(text, nullptr);
-}
-
 // As on an H200: the counters' times look like real time, lie about 250 µs before the same moment on CUPTI's activity
-// clock, and drift by 2.8 µs per second.
+// clock, and drift by 2.8 µs per second. $KVET_SIMCUDA_COUNTER_OFFSET_NS plants another offset to CLOCK_MONOTONIC, at its
+// zero, and $KVET_SIMCUDA_COUNTER_DRIFT_NS_PER_S another drift.
 void plant_counter_clock(World& world) {
+  const char* drift = std::getenv("KVET_SIMCUDA_COUNTER_DRIFT_NS_PER_S");
+  world.counter_drift_ns_per_s = drift == nullptr ? 2800 : std::strtod(drift, nullptr);
+  if (const char* offset = std::getenv("KVET_SIMCUDA_COUNTER_OFFSET_NS")) {
+    world.counter_offset_ns = std::strtoll(offset, nullptr, 10);
+    return;
+  }
   timespec real{};
   clock_gettime(CLOCK_REALTIME, &real);
-  int64_t real_offset_ns = real.tv_sec * 1'000'000'000ll + real.tv_nsec - monotonic_ns();
-  world.counter_offset_ns = real_offset_ns + static_cast<int64_t>(setting("KVET_SIMCUDA_COUNTER_OFFSET_NS", -250'000));
-  world.counter_drift_ns_per_s = setting("KVET_SIMCUDA_COUNTER_DRIFT_NS_PER_S", 2800);
+  int64_t now_ns = monotonic_ns();
+  auto drifted_ns = static_cast<int64_t>(world.counter_drift_ns_per_s * static_cast<double>(now_ns) / 1e9);
+  world.counter_offset_ns = real.tv_sec * 1'000'000'000LL + real.tv_nsec - now_ns - 250'000 - drifted_ns;
 }
 
 void make_world(World& world) {

@@ -158,7 +158,7 @@ struct World {
   pthread_mutex_t mutex;
   int64_t now_ns;
   int64_t start_ns;
-  // The counters' own clock: raw = monotonic + offset + drift × seconds since start_ns. Planted, for alignment to find.
+  // The counters' own clock: raw = monotonic + offset + drift × seconds of monotonic time. Planted, for alignment to find.
   int64_t counter_offset_ns;
   double counter_drift_ns_per_s;
   uint64_t next_serial;

@@ -66,7 +66,7 @@ Launch recorded(const Plan& plan, const Block& block, const std::string& command
   }
   launch.arguments.insert(launch.arguments.end(), {"--", "/usr/bin/env"});
   for (const auto& [variable, value] : environment_of(plan, block.arm)) {
-    launch.arguments.push_back(variable + "=" + value);
+    launch.arguments.push_back(fmt::format("{}={}", variable, value));
   }
   launch.arguments.insert(launch.arguments.end(), {"/bin/sh", "-c", command});
   return launch;
@@ -257,7 +257,8 @@ Result<Measured> to_its_end(const Plan& plan, const Block& block, ChildProcess& 
 }
 
 // What became known only while the block ran.
-Result<void> annotate(const Plan& plan, const BlockResult& result, const std::string& path) {
+Result<void> annotate(const Plan& plan, const BlockResult& result, const std::string& path,
+                      const std::string& isolated) {
   std::vector<Meta> facts{{"window.from_ns", std::to_string(result.load_from_ns)},
                           {"window.to_ns", std::to_string(result.load_to_ns)}};
   if (plan.claim) {
@@ -269,6 +270,13 @@ Result<void> annotate(const Plan& plan, const BlockResult& result, const std::st
   if (result.metric) {
     facts.push_back({"experiment.metric", fmt::format("{}", *result.metric)});
     facts.push_back({"experiment.metric_better", plan.metric->higher_is_better ? "higher" : "lower"});
+  }
+  // So that `kvet compare` comes to the same verdict from the captures alone.
+  if (plan.step) {
+    facts.push_back({"experiment.step", *plan.step});
+  }
+  if (!isolated.empty()) {
+    facts.push_back({"experiment.isolated", isolated});
   }
   return store::annotate(path, facts);
 }
@@ -377,7 +385,7 @@ Result<BlockResult> run_block(const Plan& plan, const Block& block, const RunSet
     if (::access(capture.c_str(), R_OK) != 0) {
       return fail(ErrorKind::unavailable, "the recorder left no capture", block_name, tail_of(log));
     }
-    if (auto noted = annotate(plan, result, capture); !noted) {
+    if (auto noted = annotate(plan, result, capture, settings.isolated); !noted) {
       return std::unexpected(noted.error());
     }
     result.capture = "captures/" + block_name + ".kvet";

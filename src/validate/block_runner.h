@@ -16,6 +16,7 @@ struct RunSettings {
   std::string experiment;  // id
   std::string recorder = "/proc/self/exe";
   std::string check = "unchecked";  // "passed" or "unchecked", noted in every capture
+  std::string isolated;  // ratios of the isolated pairs, "2.63,2.62", noted in every capture; "": none
   std::function<void(const std::string&)> progress;  // one line for the person who waits
 };
 

@@ -195,6 +195,9 @@ Result<void> Experiment::run_isolated() {
     }
   }
   const auto ratios = comparison().decision.isolated;
+  for (const double ratio : ratios) {
+    run_.isolated += fmt::format("{}{:.6g}", run_.isolated.empty() ? "" : ",", std::exp(ratio));
+  }
   note(fmt::format("isolated: {:.3f} times as fast ({} pairs)", std::exp(verdict::mean(ratios)), ratios.size()));
   return {};
 }
@@ -281,6 +284,7 @@ Result<bool> Experiment::look_at_first_pair(const Block& block) {
   note(fmt::format("kernel set: {} against {}; a step is {}", names[0], names[1], frame_->steps.sentence));
   show_running_ratio();
   std::vector<const verdict::BlockSummary*> blocks;
+  blocks.reserve(summaries_.size());
   for (const verdict::BlockSummary& summary : summaries_) {
     blocks.push_back(&summary);
   }

@@ -3,12 +3,34 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <set>
 
 #include "verdict/ledger.h"
 #include "verdict/statistics.h"
 
 namespace kvet::verdict {
+
+namespace {
+
+// "2.63,2.62": one ratio per pair. Whatever is no positive number is left out: facts come from strangers.
+std::vector<double> log_ratios(std::string_view list) {
+  std::vector<double> ratios;
+  while (!list.empty()) {
+    const size_t comma = list.find(',');
+    const std::string_view one = list.substr(0, comma);
+    double value = 0;
+    const auto [end, error] = std::from_chars(one.data(), one.data() + one.size(), value);
+    if (error == std::errc() && end == one.data() + one.size() && std::isfinite(value) && value > 0) {
+      ratios.push_back(std::log(value));
+    }
+    list = comma == std::string_view::npos ? std::string_view{} : list.substr(comma + 1);
+  }
+  return ratios;
+}
+
+}  // namespace
 
 BlockIdentity identity_of(const Capture& capture) {
   BlockIdentity identity;
@@ -24,6 +46,7 @@ BlockIdentity identity_of(const Capture& capture) {
     identity.fixed_quads = static_cast<uint64_t>(*quads);
   }
   identity.check = capture.fact("experiment.check");
+  identity.isolated = log_ratios(capture.fact("experiment.isolated"));
   return identity;
 }
 
@@ -195,7 +218,7 @@ std::vector<std::string> recording_faults(const Capture& capture) {
   const Window window = window_of(capture);
   std::vector<std::string> faults;
   if (!capture.complete) {
-    faults.push_back("the recorder did not finish");
+    faults.emplace_back("the recorder did not finish");
   }
   if (std::none_of(capture.executions.begin(), capture.executions.end(),
                    [&](const Execution& execution) { return window.contains(execution.start_ns); })) {

@@ -21,6 +21,7 @@ struct BlockIdentity {
   bool metric_higher_is_better = true;
   std::optional<uint64_t> fixed_quads;  // the number of quads that was fixed beforehand, instead of looks
   std::string check;  // "passed", "failed", "unchecked" or ""
+  std::vector<double> isolated;  // log ratios, one per pair of isolated runs of the experiment; empty: none
 };
 BlockIdentity identity_of(const Capture& capture);
 

@@ -99,6 +99,9 @@ Result<Verdict> compare(const std::vector<Input>& inputs, const ComparisonOption
     if (decision.fixed_quads == 0 && block.identity.fixed_quads) {
       decision.fixed_quads = *block.identity.fixed_quads;
     }
+    if (decision.isolated.empty()) {
+      decision.isolated = block.identity.isolated;
+    }
   }
   auto verdict = decide(*blocks, frame->set, frame->steps, decision);
   if (!verdict) {

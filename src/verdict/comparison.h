@@ -7,7 +7,8 @@
 namespace kvet::verdict {
 
 struct ComparisonOptions {
-  DecisionInput decision;  // its claim, where empty, is taken from the captures (experiment.claim)
+  // Where its claim and its isolated runs are empty they are taken from the captures (experiment.claim, .isolated).
+  DecisionInput decision;
   FrameOptions frame;
 };
 

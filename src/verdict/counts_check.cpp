@@ -145,7 +145,7 @@ CountsCheck check_counts(const Capture& capture, const Window& window) {
   CountsCheck check;
   const LaunchIndex launches(capture);
   if (launches.empty()) {
-    check.notes.push_back("no launch records: executions could not be counted against launches");
+    check.notes.emplace_back("no launch records: executions could not be counted against launches");
     return check;
   }
   check_eager(capture, window, check);

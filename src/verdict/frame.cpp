@@ -24,6 +24,7 @@ std::set<std::string> matched_names(const Capture& capture, const std::vector<st
 
 Result<Frame> find_frame(const std::vector<Input>& inputs, const FrameOptions& options, const Loader& load) {
   std::vector<CaptureProfile> profiles;
+  std::optional<std::string> step = options.step;
   std::vector<bool> decides;  // A/A captures are measured by the set that the arms define
   std::set<std::string> names;
   std::optional<Error> pattern_error;
@@ -34,6 +35,9 @@ Result<Frame> find_frame(const std::vector<Input>& inputs, const FrameOptions& o
     }
     profiles.push_back(profile_of(*capture));
     decides.push_back(capture->fact("experiment.kind") != "aa");
+    if (const std::string_view planned = capture->fact("experiment.step"); !step && !planned.empty()) {
+      step = planned;
+    }
     if (!options.kernels.empty()) {
       if (auto matched = questions::select_kernels(*capture, options.kernels); !matched) {
         pattern_error = matched.error();
@@ -65,7 +69,7 @@ Result<Frame> find_frame(const std::vector<Input>& inputs, const FrameOptions& o
     return std::unexpected(set.error());
   }
   frame.set = std::move(*set);
-  auto steps = choose_steps(arms, frame.set, options.step);
+  auto steps = choose_steps(arms, frame.set, step);
   if (!steps) {
     return std::unexpected(steps.error());
   }

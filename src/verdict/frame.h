@@ -18,7 +18,7 @@ using Loader = std::function<Result<Capture>(const Input&)>;
 
 struct FrameOptions {
   std::vector<std::string> kernels;  // patterns; empty: what only one arm runs
-  std::optional<std::string> step;   // pattern for NVTX ranges
+  std::optional<std::string> step;   // pattern for NVTX ranges; empty: the captures' own (experiment.step)
 };
 
 // Found in a first pass; enough to summarise further captures of the same experiment.

@@ -73,6 +73,7 @@ Tally tally_of(const std::vector<ArmProfile>& captures) {
 // "what ran", for messages: the longest-running first.
 std::string what_ran(const Tally& tally) {
   std::vector<std::pair<double, std::string>> names;
+  names.reserve(tally.kernels.size());
   for (const auto& [key, seen] : tally.kernels) {
     names.emplace_back(seen.time_ns[0] + seen.time_ns[1], short_name(key.name));
   }

@@ -45,10 +45,11 @@ class SetOf {
       planted.fact("window.from_ns", "5000");
       planted.fact("window.to_ns", "100000000");
     }
-    profiles_.push_back({arm, profile_of(planted.finish())});
+    profiles_.emplace_back(arm, profile_of(planted.finish()));
   }
   [[nodiscard]] Result<KernelSetDefinition> find() const {
     std::vector<ArmProfile> arms;
+    arms.reserve(profiles_.size());
     for (const auto& [arm, profile] : profiles_) {
       arms.push_back({arm, &profile});
     }

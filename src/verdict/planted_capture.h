@@ -145,10 +145,10 @@ inline void PlantedCapture::copy(int64_t start, int64_t end, uint32_t stream) {
 inline Capture PlantedCapture::finish() const {
   Capture result = capture;
   auto by_start = [](const auto& a, const auto& b) { return a.start_ns < b.start_ns; };
-  std::stable_sort(result.api_calls.begin(), result.api_calls.end(), by_start);
-  std::stable_sort(result.executions.begin(), result.executions.end(), by_start);
-  std::stable_sort(result.transfers.begin(), result.transfers.end(), by_start);
-  std::stable_sort(result.ranges.begin(), result.ranges.end(), by_start);
+  std::sort(result.api_calls.begin(), result.api_calls.end(), by_start);
+  std::sort(result.executions.begin(), result.executions.end(), by_start);
+  std::sort(result.transfers.begin(), result.transfers.end(), by_start);
+  std::sort(result.ranges.begin(), result.ranges.end(), by_start);
   return result;
 }
 
@@ -156,6 +156,7 @@ inline Capture planted_loop(const PlantedLoop& loop, const std::string& path) {
   PlantedCapture planted(path);
   ShapeId gemm = planted.kernel("gemm");
   std::vector<ShapeId> shapes;
+  shapes.reserve(loop.set_kernels.size());
   for (const auto& [name, duration] : loop.set_kernels) {
     shapes.push_back(planted.kernel(name));
   }

@@ -33,6 +33,7 @@ TEST(Simulation, EachLookCoversTheTruthAsOftenAsItSays) {
     int covered = 0;
     for (int i = 0; i < repetitions; ++i) {
       std::vector<double> units;
+      units.reserve(look);
       for (uint64_t unit = 0; unit < look; ++unit) {
         units.push_back(quad(random, std::log(1.3), 0.03));
       }
@@ -97,6 +98,7 @@ TEST(Simulation, TheBaselineAgainstItselfIsRefusedOncePerHundred) {
   int refused = 0;
   for (int i = 0; i < repetitions; ++i) {
     std::vector<double> units;
+    units.reserve(least_aa_quads);
     for (uint64_t unit = 0; unit < least_aa_quads; ++unit) {
       units.push_back(quad(random, 0, 0.03));
     }

@@ -72,6 +72,7 @@ Ledger make_ledger(const std::vector<BlockSummary>& blocks, const Basis& basis) 
     }
   }
   std::vector<std::pair<double, std::string>> order;
+  order.reserve(sizes.size());
   for (const auto& [kernel, size] : sizes) {
     order.emplace_back(size, kernel);
   }

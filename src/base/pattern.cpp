@@ -1,5 +1,7 @@
-// GCC 12 sees uninitialised members inside <regex> when sanitizers are on: a false alarm (GCC bug 105562).
+#if defined(__GNUC__) && !defined(__clang__)
+// GCC 12 sees uninitialised members inside <regex> when the sanitizers are on: a false alarm (its bug 105562).
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 #include "base/pattern.h"
 
 #include <regex>

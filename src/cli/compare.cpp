@@ -10,6 +10,7 @@ namespace kvet::cli {
 
 int run_compare(const CompareOptions& options) {
   std::vector<verdict::Input> inputs;
+  inputs.reserve(options.baseline.size() + options.candidate.size());
   for (const std::string& path : options.baseline) {
     inputs.push_back({path, verdict::Arm::baseline});
   }

@@ -43,7 +43,7 @@ std::optional<std::string> find_program(const std::string& program, const std::s
   }
   const char* path = std::getenv("PATH");
   for (std::string_view part : split(path != nullptr ? path : "/usr/bin:/bin", ':')) {
-    const std::string candidate = std::string(part.empty() ? "." : part) + "/" + program;
+    std::string candidate = std::string(part.empty() ? "." : part) + "/" + program;
     if (executable(candidate)) {
       return candidate;
     }

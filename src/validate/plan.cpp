@@ -178,7 +178,7 @@ void read_claim(TableReader& reader, std::optional<double>& claim) {
     return;
   }
   if (node->is_number()) {
-    claim = *node->value<double>();
+    claim = node->value<double>();
   } else if (auto written = node->value_exact<std::string>()) {
     if (auto value = parse_claim(*written)) {
       claim = *value;
@@ -258,7 +258,6 @@ class PlanReader {
     TableReader top(root_, "", plan_.path, error_);
     read_claim(top, plan_.claim);
     read_kernels(top, plan_.kernels);
-    std::optional<uint32_t> quads;
     uint32_t fixed = 0;
     top.count("quads", fixed, 1, 10000);
     plan_.quads = fixed > 0 ? std::optional(fixed) : std::nullopt;

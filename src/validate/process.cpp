@@ -43,7 +43,10 @@ void prepare(const Launch& launch, Prepared& prepared) {
   }
   prepared.arguments.push_back(nullptr);
   // Under sudo a command sees what the person who called it sees, as the recorded ones do.
-  if (launch.as_invoking_user && (prepared.user = invoking_user())) {
+  if (launch.as_invoking_user) {
+    prepared.user = invoking_user();
+  }
+  if (prepared.user) {
     prepared.groups = groups_of(*prepared.user);
   }
   prepared.variables = prepared.user ? kvet::environment_of(*prepared.user) : own_environment();

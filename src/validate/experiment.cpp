@@ -23,7 +23,6 @@ namespace {
 
 using verdict::Arm;
 
-
 std::string time_text(double seconds) {
   return seconds < 90 ? fmt::format("{:.0f} s", seconds) : fmt::format("{:.0f} min", seconds / 60);
 }

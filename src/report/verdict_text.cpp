@@ -102,17 +102,25 @@ struct Scale {
 };
 Scale scale_for(double wall_ns) { return wall_ns < 1e8 ? Scale{1e3, "µs"} : Scale{1e6, "ms"}; }
 
-std::string row_name(const verdict::LedgerRow& row) {
-  if (row.id == "kernel") {
-    return short_name(row.kernel, ledger_name_columns - 1);
+// The names of all rows; kernels whose short names come out alike get a mark.
+std::vector<std::string> row_names(const verdict::Ledger& ledger) {
+  std::vector<std::string> raw;
+  for (const auto& row : ledger.rows) {
+    if (row.id == "kernel") {
+      raw.push_back(row.kernel);
+    }
   }
-  if (row.id == "set_alone") {
-    return "kernel set alone";
+  const std::vector<std::string> kernels = short_names(raw, ledger_name_columns - 1);
+  std::vector<std::string> names;
+  size_t next = 0;
+  for (const auto& row : ledger.rows) {
+    names.push_back(row.id == "kernel"                ? kernels[next++]
+                    : row.id == "set_alone"           ? "kernel set alone"
+                    : row.id == "set_beside_siblings" ? "kernel set beside others"
+                    : row.id == "other_kernels"       ? "all other kernels"
+                                                      : row.id);
   }
-  if (row.id == "set_beside_siblings") {
-    return "kernel set beside others";
-  }
-  return row.id == "other_kernels" ? "all other kernels" : row.id;
+  return names;
 }
 
 std::vector<std::string> ledger_lines(const Verdict& verdict, const Scale& scale) {
@@ -128,9 +136,11 @@ std::vector<std::string> ledger_lines(const Verdict& verdict, const Scale& scale
   };
   lines.push_back(pad_right(fmt::format("{} per step", scale.unit), ledger_name_columns) + pad_left("baseline", 10) +
                   pad_left("candidate", 10) + pad_left("change", 10));
-  for (const auto& row : ledger.rows) {
+  const std::vector<std::string> names = row_names(ledger);
+  for (size_t i = 0; i < names.size(); ++i) {
+    const verdict::LedgerRow& row = ledger.rows[i];
     if (row.baseline_ns != 0 || row.candidate_ns != 0) {
-      lines.push_back(pad_right(row_name(row), ledger_name_columns) +
+      lines.push_back(pad_right(names[i], ledger_name_columns) +
                       numbers(row.baseline_ns, row.candidate_ns, row.difference_ns));
     }
   }

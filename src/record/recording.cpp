@@ -154,8 +154,7 @@ Result<void> Recording::start_target() {
     if (auto started = kernel_->start(process_tree(*options_.pid)); !started) {
       return started;
     }
-    window_from_ns_ = monotonic_ns() + options_.delay_ns;
-    sink_.set_from(window_from_ns_);
+    open_window();
     return {};
   }
   Target::Start start{.command = options_.command,
@@ -183,9 +182,16 @@ Result<void> Recording::start_target() {
       return started;
     }
   }
+  open_window();
+  return target_->run();
+}
+
+void Recording::open_window() {
   window_from_ns_ = monotonic_ns() + options_.delay_ns;
   sink_.set_from(window_from_ns_);
-  return target_->run();
+  if (options_.duration_ns) {
+    sink_.set_to(window_from_ns_ + *options_.duration_ns);
+  }
 }
 
 void Recording::remove_file() {

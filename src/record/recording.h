@@ -63,6 +63,7 @@ class Recording {
 
   // start and end
   void fact(const std::string& key, const std::string& value) { sink_.on(Meta{key, value}); }
+  void open_window();
   void start_facts();
   void end_facts();
   void report_losses();

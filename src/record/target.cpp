@@ -51,6 +51,7 @@ struct Child {
   const std::vector<gid_t>* groups;
   const std::vector<int>* inherited;
   int go, failure;
+  int go_of_parent, failure_of_parent;  // the other ends: open here, they would hide that the recorder has gone
   sigset_t signals;  // blocked ones
 
   [[noreturn]] void give_up() const {
@@ -60,6 +61,8 @@ struct Child {
   }
 
   [[noreturn]] void run() const {
+    close(go_of_parent);
+    close(failure_of_parent);
     setpgid(0, 0);
     char word = 0;
     while (read(go, &word, 1) < 0 && errno == EINTR) {
@@ -138,6 +141,8 @@ Result<Target> Target::prepare(const Start& start) {
               &start.inherited,
               go_read.get(),
               failure_write.get(),
+              target.go_.get(),
+              target.failure_.get(),
               start.blocked_signals};
   target.program_ = start.program;
   target.pid_ = fork();

@@ -1,0 +1,235 @@
+// Whole recordings of the host tier, with real BPF programs, of a program whose launches are known.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <thread>
+
+#include "record/process_facts.h"
+#include "record/record.h"
+#include "record/testing/probe_environment.h"
+#include "store/reader.h"
+
+namespace kvet::record {
+namespace {
+
+constexpr const char* launcher = KVET_BINARY_DIR "/record_testing/launcher";
+
+class RecordHost : public testing::Test {
+ protected:
+  RecordHost() {
+    std::string name = "/tmp/kvet-record-test-XXXXXX";
+    folder_ = mkdtemp(name.data());
+    options_.output = folder_ + "/x.kvet";
+    options_.tier = TierChoice::host;
+    options_.counters = Counters::off;
+    options_.sampler_program = "";
+    options_.kvet_version = "test";
+  }
+  ~RecordHost() override { std::filesystem::remove_all(folder_); }
+
+  RecordOutcome run() {
+    auto outcome = record(options_);
+    EXPECT_TRUE(outcome) << outcome.error().message();
+    auto capture = store::read_capture(options_.output);
+    EXPECT_TRUE(capture) << capture.error().message();
+    if (capture) {
+      capture_ = std::move(*capture);
+    }
+    return outcome.value_or(RecordOutcome{});
+  }
+  [[nodiscard]] uint64_t lost() const {
+    uint64_t sum = 0;
+    for (const Loss& loss : capture_.losses) {
+      sum += loss.count;
+    }
+    return sum;
+  }
+
+  std::string folder_;
+  RecordOptions options_;
+  Capture capture_;
+};
+
+TEST_F(RecordHost, EveryLaunchOfAStormIsThereOnce) {
+  SKIP_WITHOUT_BPF();
+  constexpr uint64_t threads = 4, launches = 50'000;
+  options_.command = {launcher, look_alike("cuda"), std::to_string(threads), std::to_string(launches), "0", "3"};
+  EXPECT_EQ(run().exit_code, 3);
+  EXPECT_TRUE(capture_.complete);
+  EXPECT_EQ(capture_.fact("tier"), "host");
+  EXPECT_EQ(capture_.fact("record.stop"), "exit");
+  EXPECT_EQ(capture_.fact("target.exit_code"), "3");
+  EXPECT_EQ(capture_.fact("check.launches_uprobe"), std::to_string(threads * launches));
+  EXPECT_EQ(lost(), 0U);
+  ASSERT_EQ(capture_.api_calls.size(), threads * launches);
+  std::map<uint64_t, uint64_t> by_stream;
+  std::map<uint64_t, std::set<int32_t>> threads_of_stream;
+  int64_t last_end = 0;
+  for (const ApiCall& call : capture_.api_calls) {
+    ++by_stream[call.stream_handle];
+    threads_of_stream[call.stream_handle].insert(call.thread_id);
+    last_end = std::max(last_end, call.end_ns);
+  }
+  ASSERT_EQ(by_stream.size(), threads);
+  for (const auto& [stream, count] : by_stream) {
+    EXPECT_EQ(count, launches) << "stream " << stream;
+    EXPECT_EQ(threads_of_stream[stream].size(), 1U) << "each thread launches into its own stream";
+  }
+  EXPECT_LE(last_end, std::stoll(std::string(capture_.fact("record.end_ns"))));
+}
+
+// Somebody else on the machine has the same library mapped: no breakpoint is ever put there.
+TEST_F(RecordHost, BystandersAreNotTrapped) {
+  SKIP_WITHOUT_BPF();
+#if !defined(__x86_64__)
+  GTEST_SKIP() << "looks for x86-64's breakpoint instruction";
+#endif
+  const Loaded bystander(look_alike("cuda"));
+  ASSERT_TRUE(bystander.valid());
+  auto* function = reinterpret_cast<volatile unsigned char*>(bystander.find<void>("cuLaunchKernel"));
+  std::atomic<bool> done{false};
+  std::atomic<size_t> trapped{0};
+  std::thread watching([&] {
+    while (!done) {
+      trapped += *function == 0xcc ? 1 : 0;
+      usleep(100);
+    }
+  });
+  options_.command = {launcher, look_alike("cuda"), "1", "1000"};
+  run();
+  done = true;
+  watching.join();
+  EXPECT_EQ(capture_.api_calls.size(), 1000U);
+  EXPECT_EQ(trapped, 0U);
+}
+
+TEST_F(RecordHost, ChildrenAndWhatTheyExecAreFollowed) {
+  SKIP_WITHOUT_BPF();
+  const std::string one = std::string(launcher) + " " + look_alike("cuda") + " 1 100";
+  options_.command = {"sh", "-c", one + " & " + one + " & (exec " + one + "); wait; exit 6"};
+  EXPECT_EQ(run().exit_code, 6);
+  std::map<uint32_t, size_t> by_process;
+  for (const ApiCall& call : capture_.api_calls) {
+    ++by_process[call.process.value];
+  }
+  ASSERT_EQ(by_process.size(), 3U);
+  for (const auto& [process, count] : by_process) {
+    EXPECT_EQ(count, 100U);
+    const Process& launched = capture_.processes[process];
+    EXPECT_EQ(capture_.text(launched.name), "launcher");
+    EXPECT_EQ(capture_.text(launched.command_line), one);
+    EXPECT_EQ(launched.exit_code, 0);
+    EXPECT_TRUE(launched.end_ns);
+  }
+}
+
+TEST_F(RecordHost, TheTreeIsRecordedToItsEnd) {
+  SKIP_WITHOUT_BPF();
+  options_.command = {"sh", "-c", std::string(launcher) + " " + look_alike("cuda") + " 1 100 & exit 7"};
+  EXPECT_EQ(run().exit_code, 7);
+  EXPECT_EQ(capture_.api_calls.size(), 100U);
+}
+
+TEST_F(RecordHost, ADurationEndsTheRecordingAndNotTheTarget) {
+  SKIP_WITHOUT_BPF();
+  options_.command = {
+      "sh", "-c",
+      "echo $$ > " + folder_ + "/pid; exec " + std::string(launcher) + " " + look_alike("cuda") + " 1 1000000 1"};
+  options_.delay_ns = 500'000'000;
+  options_.duration_ns = 300'000'000;
+  EXPECT_EQ(run().exit_code, 0);
+  EXPECT_EQ(capture_.fact("record.stop"), "duration");
+  EXPECT_EQ(capture_.fact("target.exit_code"), "");
+  const int64_t from = std::stoll(std::string(capture_.fact("record.start_ns")));
+  const int64_t to = std::stoll(std::string(capture_.fact("record.end_ns")));
+  EXPECT_EQ(to - from, 300'000'000);
+  ASSERT_FALSE(capture_.api_calls.empty());
+  for (const ApiCall& call : capture_.api_calls) {
+    EXPECT_GE(call.end_ns, from);
+    EXPECT_LT(call.start_ns, to);
+  }
+  const pid_t pid = std::atoi(read_proc_file(getpid(), "root" + folder_ + "/pid").c_str());
+  EXPECT_EQ(kill(pid, 0), 0) << "the target did not survive the end of the recording";
+  EXPECT_EQ(process_name(pid), "launcher");
+  kill(pid, SIGKILL);
+  waitpid(pid, nullptr, 0);
+}
+
+TEST_F(RecordHost, ARunningProcessIsJoined) {
+  SKIP_WITHOUT_BPF();
+  const pid_t pid = fork();
+  if (pid == 0) {
+    execl(launcher, launcher, look_alike("cuda").c_str(), "2", "300", "1", nullptr);
+    _exit(127);
+  }
+  while (process_name(pid) != "launcher") {
+    usleep(1000);
+  }
+  // Its parent is this process, which has to take its exit for its end to be seen.
+  std::thread waiting([&] { waitpid(pid, nullptr, 0); });
+  options_.pid = pid;
+  EXPECT_EQ(run().exit_code, 0);
+  waiting.join();
+  EXPECT_EQ(capture_.fact("record.stop"), "exit");
+  EXPECT_EQ(capture_.api_calls.size(), 600U);  // it launches when it sees the probes
+  EXPECT_EQ(lost(), 0U);
+}
+
+// The kernel counts every switch of a thread; so many intervals there must be.
+TEST_F(RecordHost, OffCpuIntervalsAreAsManyAsTheKernelsOwnCount) {
+  SKIP_WITHOUT_BPF();
+  options_.command = {
+      "sh", "-c",
+      "sleep 0.01; sleep 0.01; cat /proc/$$/status > " + folder_ + "/status; echo $$ > " + folder_ + "/pid; exit 0"};
+  run();
+  const auto read = [&](const std::string& name) { return read_proc_file(getpid(), "root" + folder_ + "/" + name); };
+  const int32_t pid = std::atoi(read("pid").c_str());
+  const std::string status = read("status");
+  const auto number = [&](const char* key) {
+    const size_t at = status.find(key);
+    return at == std::string::npos ? -1 : std::atol(status.c_str() + at + std::string_view(key).size());
+  };
+  const long switches = number("\nvoluntary_ctxt_switches:") + number("\nnonvoluntary_ctxt_switches:");
+  ASSERT_GT(switches, 0);
+  // The status was read by a child while the shell waited for it: from there on intervals are not in its count. Before,
+  // the process waited to be let run, which the probes saw from some moment on.
+  long intervals = 0, waits = 0;
+  for (const OffCpu& off_cpu : capture_.off_cpu) {
+    if (off_cpu.thread_id == pid) {
+      ++intervals;
+      EXPECT_LE(off_cpu.start_ns, off_cpu.wake_ns);
+      EXPECT_LE(off_cpu.wake_ns, off_cpu.end_ns);
+      waits += off_cpu.end_ns - off_cpu.start_ns >= 10'000'000 ? 1 : 0;
+    }
+  }
+  EXPECT_GE(waits, 2);  // for the two sleeps
+  EXPECT_GE(intervals, switches - 4);
+  EXPECT_LE(intervals, switches + 20);
+}
+
+TEST_F(RecordHost, FailuresLeaveNoFile) {
+  SKIP_WITHOUT_BPF();
+  options_.command = {"no-such-program-anywhere"};
+  auto outcome = record(options_);
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().exit_status(), 69);
+  options_.command.clear();
+  options_.pid = 0x3fffff;
+  outcome = record(options_);
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().exit_status(), 69);
+  EXPECT_TRUE(std::filesystem::is_empty(folder_));
+  options_.pid.reset();
+  options_.command = {"true"};
+  options_.output = folder_ + "/no/such/folder/x.kvet";
+  EXPECT_FALSE(record(options_));
+}
+
+}  // namespace
+}  // namespace kvet::record

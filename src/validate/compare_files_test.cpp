@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cmath>
+
 #include "report/json.h"
 #include "report/verdict_json.h"
 #include "report/verdict_text.h"
@@ -79,6 +81,20 @@ TEST_F(CompareFiles, ResultFolderHoldsBothForms) {
   EXPECT_EQ((*json)["exit_status"].integer(), 14);
   EXPECT_NEAR(*(*json)["levels"].elements().at(2)["estimate"]["ratio"].number(), 1.5, 1e-9);
   EXPECT_EQ(*read_file(path("report.txt")), report::render_verdict(*verdict, {100, false}));
+}
+
+TEST_F(CompareFiles, SwappedArmsInvertTheIsolatedRunsToo) {
+  for (const char* name : {"a.kvet", "b.kvet"}) {
+    ASSERT_TRUE(store::annotate(path(name), {{"experiment.arm", name[0] == 'a' ? "baseline" : "candidate"},
+                                             {"experiment.isolated", "1.4,1.5"}}));
+  }
+  EXPECT_NEAR(compare()->levels.at(0).estimate->ratio, std::sqrt(1.4 * 1.5), 1e-9);  // the mean of the logarithms
+  verdict::ComparisonOptions options;
+  auto swapped = verdict::compare({{path("b.kvet"), verdict::Arm::baseline}, {path("a.kvet"), verdict::Arm::candidate}},
+                                  options, [](const verdict::Input& input) { return store::read_capture(input.path); });
+  ASSERT_TRUE(swapped) << swapped.error().message();
+  EXPECT_NEAR(swapped->levels.at(0).estimate->ratio, 1 / std::sqrt(1.4 * 1.5), 1e-9);
+  EXPECT_NEAR(swapped->levels.at(2).estimate->ratio, 1 / 1.5, 1e-9);
 }
 
 TEST_F(CompareFiles, ADeletedExecutionIsRefused) {

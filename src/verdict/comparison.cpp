@@ -101,6 +101,11 @@ Result<Verdict> compare(const std::vector<Input>& inputs, const ComparisonOption
     }
     if (decision.isolated.empty()) {
       decision.isolated = block.identity.isolated;
+      if (!block.identity.recorded_arm.empty() && block.identity.recorded_arm != name(block.arm)) {
+        for (double& ratio : decision.isolated) {
+          ratio = -ratio;  // recorded with the arms the other way round
+        }
+      }
     }
   }
   auto verdict = decide(*blocks, frame->set, frame->steps, decision);

@@ -102,6 +102,7 @@ Json verdict_json(const verdict::Verdict& verdict, const std::string& kvet_versi
   root.set("reproduced", verdict.reproduced).set("kept", verdict.kept).set("kept_reason", verdict.kept_reason);
   root.set("refusals", list_of(verdict.refusals, cause_json)).set("invalid", list_of(verdict.invalid, cause_json));
   root.set("caps", list_of(verdict.caps, cause_json)).set("cautions", list_of(verdict.cautions, cause_json));
+  root.set("end_to_end_undecided", Json(verdict.end_to_end_undecided));
   root.set("spans", list_of(verdict.spans, [](verdict::Word word) { return Json(verdict::name(word)); }));
   root.set("more_units", verdict.more_units).set("more_units_reason", verdict.more_units_reason);
   root.set("kernel_set", list_of(verdict.kernel_set, kernel_json)).set("kernel_set_how", verdict.kernel_set_how);

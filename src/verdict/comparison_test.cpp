@@ -123,6 +123,38 @@ TEST(Comparison, EndToEndLossTurnsAGainIntoRegresses) {
   EXPECT_NEAR(level(*experiment.run(), 5).estimate->ratio, 1 / 0.96, 1e-9);
 }
 
+TEST(Comparison, ANoisyEndToEndFigureIsNamedAsWhatLeavesItOpen) {
+  Experiment experiment = full(80, 1.5);
+  for (auto& [path, capture] : experiment.captures) {
+    if (capture.meta["experiment.arm"] == "candidate") {
+      // Quads of +10% and −10%: a mean of 0 with an interval far beyond the margin of 1%.
+      bool even = (capture.meta["experiment.quad"].back() - '0') % 2 == 0;
+      capture.meta["experiment.metric"] = even ? "1100" : "900";
+    } else {
+      capture.meta["experiment.metric"] = "1000";
+    }
+  }
+  Verdict verdict = *experiment.run();
+  EXPECT_EQ(verdict.word, Word::inconclusive);
+  EXPECT_TRUE(verdict.end_to_end_undecided);
+  EXPECT_EQ(verdict.spans, (std::vector<Word>{Word::regresses, Word::survives}));
+  EXPECT_NE(verdict.headline.find("SURVIVES by itself, but end to end"), std::string::npos) << verdict.headline;
+}
+
+TEST(Comparison, FactsOfTheExperimentStandInForOptions) {
+  Experiment experiment = full(80, 1.5);
+  for (auto& [path, capture] : experiment.captures) {
+    capture.meta["experiment.isolated"] = "1.6,1.4,nonsense,-3,1.5";
+    capture.meta["experiment.step"] = "^step #$";  // digits read as '#'
+  }
+  const auto result = experiment.run();
+  ASSERT_TRUE(result) << result.error().message();
+  const Verdict& verdict = *result;
+  EXPECT_NEAR(level(verdict, 1).estimate->ratio, std::cbrt(1.6 * 1.4 * 1.5), 1e-9);
+  EXPECT_EQ(level(verdict, 1).estimate->units, 3U);
+  EXPECT_NE(verdict.step.find("^step #$"), std::string::npos) << verdict.step;
+}
+
 TEST(Comparison, OneCapturePerArmIsOnlyLikely) {
   Experiment experiment;
   PlantedLoop base = baseline_loop(), cand = candidate_loop(80);

@@ -189,6 +189,7 @@ void give_word(Verdict& verdict, const std::optional<LogInterval>& set, const st
                                     : "one observation has no interval";
   } else {
     verdict.spans = {Word::regresses, alone};
+    verdict.end_to_end_undecided = true;
     verdict.more_units = units_to_exclude(*end_to_end, -std::log(end_to_end_margin_ratio));
     verdict.more_units_reason = "the end-to-end figure lies so near its margin that more units would not decide";
   }
@@ -213,7 +214,11 @@ std::string headline(const Verdict& verdict) {
   } else {
     text += ": no figure at level 3";
   }
-  if (!verdict.spans.empty() && verdict.spans.size() <= 2) {
+  if (verdict.end_to_end_undecided) {
+    const auto& interval = verdict.levels.at(4).estimate->interval;
+    text += fmt::format(": {} by itself, but end to end ({:.3f} to {:.3f}) it may be a loss", name(verdict.spans.back()),
+                        interval->low, interval->high);
+  } else if (!verdict.spans.empty() && verdict.spans.size() <= 2) {
     text += fmt::format(", between {} and {}", name(verdict.spans.front()), name(verdict.spans.back()));
   }
   text += verdict.claim ? fmt::format(", claimed was {:.3g}", *verdict.claim) : ", no claim was given";

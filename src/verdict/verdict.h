@@ -106,6 +106,7 @@ struct Verdict {
 
   std::vector<Cause> refusals, invalid, caps, cautions;
   std::vector<Word> spans;  // for INCONCLUSIVE
+  bool end_to_end_undecided = false;  // INCONCLUSIVE only because level 5 may be a loss; level 3 alone has a word
   std::optional<uint64_t> more_units;
   std::string more_units_reason;
 

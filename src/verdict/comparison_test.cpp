@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "verdict/comparison.h"
 #include "verdict/decide.h"
 #include "verdict/frame.h"
 #include "verdict/planted_capture.h"
@@ -147,8 +148,9 @@ TEST(Comparison, FactsOfTheExperimentStandInForOptions) {
     capture.meta["experiment.isolated"] = "1.6,1.4,nonsense,-3,1.5";
     capture.meta["experiment.step"] = "^step #$";  // digits read as '#'
   }
-  const auto result = experiment.run();
+  const auto result = compare(experiment.inputs, {experiment.decision, experiment.options}, experiment.loader());
   ASSERT_TRUE(result) << result.error().message();
+  ASSERT_TRUE(level(*result, 1).estimate) << level(*result, 1).reason;
   const Verdict& verdict = *result;
   EXPECT_NEAR(level(verdict, 1).estimate->ratio, std::cbrt(1.6 * 1.4 * 1.5), 1e-9);
   EXPECT_EQ(level(verdict, 1).estimate->units, 3U);

@@ -19,10 +19,22 @@ Pattern& Pattern::operator=(Pattern&&) noexcept = default;
 Pattern::~Pattern() = default;
 
 Result<Pattern> Pattern::compile(const std::string& expression) {
+  // What is wrong with a pattern that is too long to be compiled is its length: nobody wants to read all of it.
+  constexpr size_t shown = 60;
+  if (expression.size() > expression_limit) {
+    return fail(ErrorKind::usage, "is too long for a pattern (" + std::to_string(expression.size()) + " bytes)",
+                expression.substr(0, shown) + "...",
+                "Patterns may have up to " + std::to_string(expression_limit) + " bytes");
+  }
   try {
-    return Pattern(std::make_unique<Compiled>(std::regex(expression, std::regex::ECMAScript | std::regex::optimize)));
+    // __polynomial: libstdc++'s breadth-first matcher. Its default one recurses per character and backtracks without
+    // bound, which a hostile text would turn into an endless search; back-references are refused in return.
+    return Pattern(
+        std::make_unique<Compiled>(std::regex(expression, std::regex::ECMAScript | std::regex_constants::__polynomial)));
   } catch (const std::regex_error& failure) {
-    return fail(ErrorKind::usage, std::string("is not a regular expression: ") + failure.what(), expression);
+    return fail(ErrorKind::usage, std::string("is not a regular expression: ") + failure.what(), expression,
+                "Patterns are ECMAScript regular expressions without back-references; write \\( for a parenthesis and "
+                "\\[ for a bracket");
   }
 }
 

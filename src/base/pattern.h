@@ -1,4 +1,5 @@
-// Regular expressions (ECMAScript, searched and not anchored) that a person writes, on text that a stranger writes.
+// Regular expressions (ECMAScript, searched and not anchored) that a person writes, on text that a stranger writes. A capture
+// carries patterns too, so the expression may be a stranger's as well.
 #pragma once
 
 #include <memory>
@@ -12,14 +13,16 @@ namespace kvet {
 
 class Pattern {
  public:
-  // Errors are usage: not a regular expression.
+  // std::regex recurses per character of the expression when it compiles it.
+  static constexpr size_t expression_limit = 2048;
+  // Errors are usage: not a regular expression, or too long for one.
   static Result<Pattern> compile(const std::string& expression);
   Pattern(Pattern&&) noexcept;
   Pattern& operator=(Pattern&&) noexcept;
   ~Pattern();
 
-  // Only the first text_limit bytes are looked at: std::regex recurses per character and would exhaust the stack.
-  static constexpr size_t text_limit = 4096;
+  // Only the first text_limit bytes are looked at: the time of a search can grow with the square of the text.
+  static constexpr size_t text_limit = 8192;
   [[nodiscard]] bool found_in(std::string_view text) const;
   // What the first group matched, where the expression is found.
   [[nodiscard]] std::optional<std::string> first_group(std::string_view text) const;

@@ -32,5 +32,25 @@ TEST(Pattern, LongTextIsCutAndDoesNotExhaustTheStack) {
   EXPECT_TRUE(Pattern::compile("a+")->found_in(std::string(10'000'000, 'a')));
 }
 
+TEST(Pattern, AnExpressionCannotExhaustTheStack) {
+  for (const auto& hostile : {std::string(1'000'000, 'a'), std::string(100'000, '(') + std::string(100'000, ')')}) {
+    auto pattern = Pattern::compile(hostile);
+    ASSERT_FALSE(pattern);
+    EXPECT_EQ(pattern.error().exit_status(), 64);
+    EXPECT_LT(pattern.error().message().size(), 300U);
+  }
+  const size_t half = Pattern::expression_limit / 2;
+  auto deepest = Pattern::compile(std::string(half, '(') + std::string(half, ')'));
+  ASSERT_TRUE(deepest) << deepest.error().message();
+  EXPECT_TRUE(deepest->found_in("x"));
+}
+
+// With a matcher that backtracks these would take 2^60 steps.
+TEST(Pattern, ASearchEnds) {
+  EXPECT_FALSE(Pattern::compile("^(a+)+$")->found_in(std::string(60, 'a') + "b"));
+  EXPECT_FALSE(Pattern::compile("(a|aa)+c")->first_group(std::string(200, 'a')));
+  EXPECT_FALSE(Pattern::compile("(a)\\1"));  // what it cannot do
+}
+
 }  // namespace
 }  // namespace kvet

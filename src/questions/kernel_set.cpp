@@ -1,18 +1,14 @@
-// Finds the kernels that a user means. The only file with <regex>.
-#if defined(__GNUC__) && !defined(__clang__)
-// GCC 12 sees uninitialised members in <regex>'s automaton when the sanitizers are on (its bug 105562); there are none.
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#endif
+// Finds the kernels that a user means.
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <map>
-#include <regex>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/demangle.h"
+#include "base/pattern.h"
 #include "base/text.h"
 #include "questions/questions.h"
 
@@ -20,7 +16,7 @@ namespace kvet::questions {
 namespace {
 
 // Names are bounded, since they come from the target.
-constexpr size_t name_limit = 8192;
+constexpr size_t name_limit = Pattern::text_limit;
 constexpr size_t names_in_message = 12;
 constexpr size_t name_in_message_limit = 100;
 
@@ -98,21 +94,16 @@ Result<KernelSet> select_kernels(const Capture& capture, const std::vector<std::
     return fail(ErrorKind::usage, "no kernel pattern given", {}, "give one with --kernel");
   }
   for (const std::string& pattern : patterns) {
+    const auto expression = Pattern::compile(pattern);
+    if (!expression) {
+      return std::unexpected(expression.error());
+    }
     bool matched = false;
-    try {
-      // __polynomial: libstdc++'s breadth-first matcher. Its default one recurses per character and backtracks without
-      // bound, which a hostile name would turn into a crash or an endless search; back-references are refused in return.
-      const std::regex expression{pattern, std::regex::ECMAScript | std::regex_constants::__polynomial};
-      for (auto& [id, name] : seen) {
-        if (std::regex_search(name.demangled, expression) || std::regex_search(name.mangled, expression)) {
-          name.wanted = true;
-          matched = true;
-        }
+    for (auto& [id, name] : seen) {
+      if (expression->found_in(name.demangled) || expression->found_in(name.mangled)) {
+        name.wanted = true;
+        matched = true;
       }
-    } catch (const std::regex_error& error) {
-      return fail(ErrorKind::usage, fmt::format("not a pattern that can be used: {}", error.what()), printable(pattern),
-                  "patterns are ECMAScript regular expressions without back-references; write \\( for a parenthesis "
-                  "and \\[ for a bracket");
     }
     if (!matched) {
       return nothing_matched(capture, pattern, seen);

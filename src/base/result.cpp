@@ -1,5 +1,7 @@
 #include "base/result.h"
 
+#include "base/text.h"
+
 namespace kvet {
 
 std::string Error::message() const {
@@ -7,7 +9,7 @@ std::string Error::message() const {
   if (!advice.empty()) {
     text += ". " + advice;
   }
-  return text;
+  return printable(text);  // file names and facts of captures may hold anything, line ends included
 }
 
 int Error::exit_status() const {

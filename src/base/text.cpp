@@ -41,8 +41,10 @@ size_t utf8_length(std::string_view text) {
   }
   const bool overlong = (length == 3 && point < 0x800) || (length == 4 && point < 0x10000);
   const bool surrogate = point >= 0xd800 && point <= 0xdfff;
-  // U+0080 to U+009F are the C1 control characters: a terminal may take them for the start of an escape sequence.
-  const bool control = point >= 0x80 && point <= 0x9f;
+  // U+0080 to U+009F are the C1 control characters: a terminal may take them for the start of an escape sequence. Marks
+  // of direction and separators of lines have no shape of their own and change how the rest is shown (CVE-2021-42574).
+  const bool control = (point >= 0x80 && point <= 0x9f) || (point >= 0x200b && point <= 0x200f) ||
+                       (point >= 0x2028 && point <= 0x202e) || (point >= 0x2060 && point <= 0x206f) || point == 0xfeff;
   return overlong || surrogate || control || point > 0x10ffff ? 0 : length;
 }
 

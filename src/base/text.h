@@ -8,7 +8,7 @@
 
 namespace kvet {
 
-// The text with control characters, and bytes that are not UTF-8, written as \xNN: kernel names, paths and the words of
+// The text with control characters, marks of direction, and bytes that are not UTF-8, written as \xNN: kernel names, paths and the words of
 // other programs cannot move the cursor, colour the screen or fake a line of ours.
 [[nodiscard]] std::string printable(std::string_view text);
 

@@ -18,6 +18,11 @@ TEST(Printable, EscapesWhatMovesTheCursor) {
             "\\xc2\\x9b2J");  // C1 CSI
 }
 
+TEST(Printable, EscapesWhatTurnsTheTextAround) {
+  EXPECT_EQ(printable("a\u202e" "b\u2028" "c\u200b"), "a\\xe2\\x80\\xaeb\\xe2\\x80\\xa8c\\xe2\\x80\\x8b");
+  EXPECT_EQ(printable("a\u2026\u2192"), "a\u2026\u2192");
+}
+
 TEST(Printable, EscapesWhatIsNotUtf8) {
   EXPECT_EQ(printable("\xff\xfe"), "\\xff\\xfe");
   EXPECT_EQ(printable("\xc0\xaf"), "\\xc0\\xaf");              // overlong '/'

@@ -54,14 +54,14 @@ Result<FileHeader> read_file_header(const std::string& path) {
   const ssize_t got = ::pread(file.get(), bytes.data(), bytes.size(), 0);
   if (got < static_cast<ssize_t>(magic.size()) || std::memcmp(bytes.data(), magic.data(), magic.size()) != 0) {
     return fail(ErrorKind::bad_input, "not a kvet capture", path,
-                "give a file that `kvet record` wrote; other tools' files go through `kvet import`");
+                "give a file that `kvet record` wrote");
   }
   if (got < static_cast<ssize_t>(bytes.size())) {
     return fail(ErrorKind::bad_input, "the capture is truncated", path, "fetch the file again");
   }
   if (const auto id = static_cast<int32_t>(big_endian(&bytes[68])); id != application_id) {
     return fail(ErrorKind::bad_input, "an SQLite database, but not a kvet capture", path,
-                "give a file that `kvet record` wrote; other tools' files go through `kvet import`");
+                "give a file that `kvet record` wrote");
   }
   const auto version = static_cast<int32_t>(big_endian(&bytes[60]));
   if (version > format_version) {

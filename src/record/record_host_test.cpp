@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -217,6 +218,70 @@ TEST_F(RecordHost, OffCpuIntervalsAreAsManyAsTheKernelsOwnCount) {
     EXPECT_EQ(capture_.text(capture_.processes[process].name), "sleep");
     EXPECT_GE(slept, 49'000'000);
   }
+}
+
+// A cgroup of version 1 or 2 with a fifth of a CPU; the kernel's own count of how often it was held back.
+class Quota {
+ public:
+  Quota() {
+    for (const char* root : {"/sys/fs/cgroup/cpu", "/sys/fs/cgroup"}) {
+      folder_ = std::string(root) + "/kvet-test-" + std::to_string(getpid());
+      if (std::filesystem::create_directory(folder_, ignored_) &&
+          (put("cpu.cfs_quota_us", "20000") || put("cpu.max", "20000 100000"))) {
+        return;
+      }
+      std::filesystem::remove(folder_, ignored_);
+    }
+    folder_.clear();
+  }
+  ~Quota() {
+    if (!folder_.empty()) {
+      rmdir(folder_.c_str());
+    }
+  }
+  Quota(const Quota&) = delete;
+  Quota& operator=(const Quota&) = delete;
+  [[nodiscard]] bool works() const { return !folder_.empty(); }
+  [[nodiscard]] const std::string& folder() const { return folder_; }
+  [[nodiscard]] long held_back() const {
+    const std::string text = read_proc_file(getpid(), "root" + folder_ + "/cpu.stat");
+    const size_t at = text.find("nr_throttled ");
+    return at == std::string::npos ? -1 : std::atol(text.c_str() + at + sizeof "nr_throttled");
+  }
+
+ private:
+  bool put(const char* file, const char* value) {
+    FILE* opened = std::fopen((folder_ + "/" + file).c_str(), "r+");
+    if (opened == nullptr) {
+      return false;
+    }
+    const bool written = std::fputs(value, opened) >= 0;
+    return std::fclose(opened) == 0 && written;
+  }
+  std::string folder_;
+  std::error_code ignored_;
+};
+
+TEST_F(RecordHost, ACgroupsQuotaIsToldFromPreemption) {
+  SKIP_WITHOUT_BPF();
+  const Quota quota;
+  if (!quota.works()) {
+    GTEST_SKIP() << "needs a cgroup hierarchy with the cpu controller that can be written to";
+  }
+  options_.command = {"sh", "-c",
+                      "echo $$ > " + quota.folder() +
+                          "/cgroup.procs; i=0; "
+                          "while [ $i -lt 3000000 ]; do i=$((i + 1)); done; exit 0"};
+  run();
+  long throttled = 0;
+  for (const OffCpu& off_cpu : capture_.off_cpu) {
+    throttled += off_cpu.reason == OffCpuReason::throttled ? 1 : 0;
+  }
+  const long held_back = quota.held_back();
+  ASSERT_GE(held_back, 3) << "the command was to use up its quota several times";
+  // The kernel counts periods; on more than one CPU, or around the end, one of them can be two intervals or none.
+  EXPECT_GE(throttled, held_back - 2);
+  EXPECT_LE(throttled, held_back + 2);
 }
 
 TEST_F(RecordHost, FailuresLeaveNoFile) {

@@ -1,5 +1,6 @@
 // What BPF programs hand to the recorder through ring buffers. Plain C, compiled for BPF and for the recorder.
-// Times are bpf_ktime_get_ns(): CLOCK_MONOTONIC. Process and thread ids are those of the initial pid namespace.
+// Times are bpf_ktime_get_ns(): CLOCK_MONOTONIC. Process and thread ids are
+// as the recorder sees them: those of its pid namespace.
 #ifndef KVET_ABI_BPF_EVENTS_H
 #define KVET_ABI_BPF_EVENTS_H
 
@@ -39,6 +40,8 @@ struct kvet_event_launch {
   kvet_u32 reserved;
 };
 
+#define KVET_THREAD_UNSEEN 0xffffffffu
+
 // Why a thread left the CPU, as far as the scheduler alone can tell.
 enum kvet_off_cpu_how {
   KVET_OFF_CPU_BLOCKED = 0,  // of its own will: it waits for something
@@ -53,7 +56,7 @@ struct kvet_event_off_cpu {
   kvet_u32 state;  // previous task state bits; 0: runnable, so it was preempted or throttled
   kvet_i32 system_call;  // number of the system call it was in; −1: none or unknown
   kvet_u32 cpu;  // that it left
-  kvet_u32 taker_thread_id;  // who ran next on that CPU; 0: idle
+  kvet_u32 taker_thread_id;  // who ran next on that CPU; 0: idle; KVET_THREAD_UNSEEN: outside the recorder's view
   char taker_name[16];
   kvet_u32 waker_thread_id;  // who woke it; 0: an interrupt or unknown
   kvet_u32 preempted;  // enum kvet_off_cpu_how
@@ -103,7 +106,7 @@ enum kvet_process_change { KVET_PROCESS_FORK = 1, KVET_PROCESS_EXEC = 2, KVET_PR
 struct kvet_event_process {
   struct kvet_event_header header;  // of the parent for a fork, else of the process itself
   kvet_u32 change;  // enum kvet_process_change
-  kvet_u32 child;  // process id of the child, for a fork; for an exec the thread that called it
+  kvet_u32 child;  // process id of the child, for a fork; for an exec its own id, or 0 when another than its first thread called it
   kvet_i32 exit_code;  // as wait(2) gives it, for an exit
   kvet_u32 shares_memory;  // 1: a fork's child runs in its parent's memory until it execs (vfork, posix_spawn)
   char name[16];

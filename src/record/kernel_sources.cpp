@@ -20,10 +20,6 @@ Result<std::unique_ptr<KernelSources>> KernelSources::load(EventSink& sink, prob
     return fail(ErrorKind::unavailable, "this kernel has no type information (/sys/kernel/btf/vmlinux)", "eBPF",
                 "boot a kernel that is built with CONFIG_DEBUG_INFO_BTF=y");
   }
-  if (!in_initial_pid_namespace()) {
-    return fail(ErrorKind::unavailable, "kvet runs in a pid namespace, whose process ids eBPF programs do not speak",
-                "eBPF", "run kvet on the host, or in a container started with --pid=host");
-  }
   std::unique_ptr<KernelSources> sources(new KernelSources(sink, processes));
   auto targets = probes::TargetMap::create();
   if (!targets) {

@@ -1,7 +1,6 @@
 #include "record/process_facts.h"
 
 #include <dirent.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -147,13 +146,6 @@ std::vector<int> process_tree(int pid) {
 
 std::optional<int32_t> thread_group(int id) {
   return field(read_proc_file(id, "status"), "Tgid:").and_then(whole_number);
-}
-
-bool in_initial_pid_namespace() {
-  // PROC_PID_INIT_INO of include/linux/proc_ns.h: the first namespace's inode number is fixed.
-  constexpr ino_t initial = 0xEFFFFFFC;
-  struct stat status{};
-  return stat("/proc/self/ns/pid", &status) == 0 && status.st_ino == initial;
 }
 
 }  // namespace kvet::record

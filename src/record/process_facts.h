@@ -32,7 +32,4 @@ struct ThreadIds {
 // "Tgid:" of a status file: the process that a thread id belongs to.
 [[nodiscard]] std::optional<int32_t> thread_group(int id);
 
-// This process is in the machine's first pid namespace, whose ids eBPF programs speak.
-[[nodiscard]] bool in_initial_pid_namespace();
-
 }  // namespace kvet::record

@@ -1,5 +1,7 @@
 // Whole recordings of the host tier, with real BPF programs, of a program whose launches are known.
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -271,7 +273,7 @@ TEST_F(RecordHost, ACgroupsQuotaIsToldFromPreemption) {
   options_.command = {"sh", "-c",
                       "echo $$ > " + quota.folder() +
                           "/cgroup.procs; i=0; "
-                          "while [ $i -lt 3000000 ]; do i=$((i + 1)); done; exit 0"};
+                          "while [ $i -lt 400000 ]; do i=$((i + 1)); done; exit 0"};
   run();
   long throttled = 0;
   for (const OffCpu& off_cpu : capture_.off_cpu) {
@@ -282,6 +284,47 @@ TEST_F(RecordHost, ACgroupsQuotaIsToldFromPreemption) {
   // The kernel counts periods; on more than one CPU, or around the end, one of them can be two intervals or none.
   EXPECT_GE(throttled, held_back - 2);
   EXPECT_LE(throttled, held_back + 2);
+}
+
+// A recorder in a container sees other process ids than the kernel's programs do.
+TEST_F(RecordHost, ARecorderInAPidNamespaceSpeaksItsOwnIds) {
+  SKIP_WITHOUT_BPF();
+  options_.command = {"sh", "-c", std::string(launcher) + " " + look_alike("cuda") + " 2 100; sleep 0.05"};
+  const pid_t outer = fork();
+  if (outer == 0) {
+    if (unshare(CLONE_NEWPID | CLONE_NEWNS) != 0 || mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
+      _exit(77);
+    }
+    const pid_t inner = fork();
+    if (inner == 0) {
+      const bool mounted = mount("proc", "/proc", "proc", 0, nullptr) == 0;
+      _exit(!mounted ? 77 : record(options_) ? 0 : 1);
+    }
+    int status = 0;
+    waitpid(inner, &status, 0);
+    _exit(WEXITSTATUS(status));
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(outer, &status, 0), outer);
+  if (WEXITSTATUS(status) == 77) {
+    GTEST_SKIP() << "needs the right to make pid and mount namespaces";
+  }
+  ASSERT_EQ(WEXITSTATUS(status), 0);
+  auto capture = store::read_capture(options_.output);
+  ASSERT_TRUE(capture) << capture.error().message();
+  // The namespace's first processes have its first numbers: the recorder is 1, the shell comes after it.
+  ASSERT_EQ(capture->processes.size(), 3U);
+  for (const Process& process : capture->processes) {
+    EXPECT_GT(process.pid, 1);
+    EXPECT_LT(process.pid, 20) << "a number from outside";
+  }
+  EXPECT_EQ(capture->api_calls.size(), 200U);
+  bool slept = false;
+  for (const OffCpu& off_cpu : capture->off_cpu) {
+    EXPECT_LT(off_cpu.thread_id, 20);
+    slept |= off_cpu.reason == OffCpuReason::sleep && off_cpu.end_ns - off_cpu.start_ns >= 49'000'000;
+  }
+  EXPECT_TRUE(slept);
 }
 
 TEST_F(RecordHost, FailuresLeaveNoFile) {

@@ -220,7 +220,7 @@ void Recording::check_stop(int64_t now_ns) {
 void Recording::stop_by(const char* why) {
   if (stopped_by_ == nullptr) {
     stopped_by_ = why;
-    window_to_ns_ = monotonic_ns();
+    window_to_ns_ = std::max(monotonic_ns(), window_from_ns_);  // it may end before its delay is over
     if (options_.duration_ns) {
       window_to_ns_ = std::min(window_to_ns_, window_from_ns_ + *options_.duration_ns);
     }

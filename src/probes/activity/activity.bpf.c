@@ -8,11 +8,13 @@
 #include <linux/ptrace.h>
 #include <stdbool.h>
 
+#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 #include <bpf/usdt.bpf.h>
 
 #include "abi/bpf_events.h"
+#include "probes/kernel/ids.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -44,7 +46,7 @@ static __always_inline int copy_batch(const void* address, const __u64 records, 
     count(KVET_COUNTER_BATCH_RESERVE_FAILED);
     return 0;
   }
-  const __u64 id = bpf_get_current_pid_tgid();
+  const __u64 id = current_ids();
   event->header.kind = KVET_EVENT_BATCH;
   event->header.size = size;
   event->header.time_ns = bpf_ktime_get_ns();

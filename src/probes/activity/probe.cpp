@@ -11,6 +11,7 @@
 // The skeleton is C: it has the kernel configuration that libbpf's USDT support asks for as a _Bool.
 #define _Bool bool  // NOLINT(bugprone-reserved-identifier)
 #include "bpf/activity.skel.h"
+#include "probes/kernel/ring.h"
 #undef _Bool
 
 namespace kvet::probes {
@@ -28,6 +29,7 @@ Skeleton load_skeleton(uint32_t ring_bytes, bool sleepable) {
     return nullptr;
   }
   bpf_map__set_max_entries(skeleton->maps.batches, ring_bytes);
+  skeleton->rodata->namespace_number = own_pid_namespace();
   bpf_program__set_autoload(skeleton->progs.batch_sleepable, sleepable);
   bpf_program__set_autoload(skeleton->progs.batch_plain, !sleepable);
   if (const int error = activity_bpf__load(skeleton.get()); error != 0) {

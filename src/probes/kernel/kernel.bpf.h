@@ -14,10 +14,11 @@
 #include <bpf/bpf_helpers.h>
 
 #include "abi/bpf_events.h"
+#include "probes/kernel/ids.bpf.h"
 
 #define KVET_MAX_TARGETS 16384 /* processes at a time; a process leaves the map when it exits */
 
-/* Present: the process with this id (initial pid namespace) is recorded. */
+/* Present: the process with this id (as the recorder sees it) is recorded. */
 struct {
   __uint(type, BPF_MAP_TYPE_HASH);
   __uint(max_entries, KVET_MAX_TARGETS);

@@ -2,6 +2,7 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <cstdarg>
@@ -109,6 +110,16 @@ bool TargetMap::contains(int32_t process_id) const {
   const auto key = static_cast<uint32_t>(process_id);
   uint32_t value = 0;
   return bpf_map_lookup_elem(map_.get(), &key, &value) == 0;
+}
+
+uint32_t own_pid_namespace() {
+  struct stat status{};
+  // PROC_PID_INIT_INO of include/linux/proc_ns.h: the number of the machine's own namespace is fixed.
+  constexpr ino_t initial = 0xEFFFFFFC;
+  if (stat("/proc/self/ns/pid", &status) != 0 || status.st_ino == initial) {
+    return 0;
+  }
+  return static_cast<uint32_t>(status.st_ino);
 }
 
 LibbpfMessages::LibbpfMessages() {

@@ -54,6 +54,9 @@ class TargetMap {
   FileDescriptor map_;
 };
 
+// The number of this process's pid namespace; 0: the machine's own.
+[[nodiscard]] uint32_t own_pid_namespace();
+
 // While one of these lives, what libbpf says on this thread is kept instead of printed. A verifier log is long: its last
 // line that says something is what a person needs.
 class LibbpfMessages {

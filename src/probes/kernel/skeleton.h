@@ -20,6 +20,12 @@ struct DestroySkeleton {
 template <class Skeleton>
 using SkeletonPointer = std::unique_ptr<Skeleton, DestroySkeleton<Skeleton>>;
 
+// Which pid namespace the recorder is in, for the programs' ids (kernel/ids.bpf.h).
+template <class Skeleton>
+void set_namespace(Skeleton& skeleton) {
+  skeleton.rodata->namespace_number = own_pid_namespace();
+}
+
 // `prepare(skeleton)` runs between opening and loading: constants, attach types.
 template <class Skeleton, class Prepare>
 Result<SkeletonPointer<Skeleton>> load_skeleton(const std::string& name, int targets_descriptor, Prepare prepare) {
@@ -30,6 +36,7 @@ Result<SkeletonPointer<Skeleton>> load_skeleton(const std::string& name, int tar
   }
   int error = bpf_map__reuse_fd(skeleton->maps.targets, targets_descriptor);
   if (error == 0) {
+    set_namespace(*skeleton);
     prepare(*skeleton);
     error = Skeleton::load(skeleton.get());
   }

@@ -98,7 +98,7 @@ static __always_inline kvet_u64 stream_argument(kvet_u64 stream, kvet_u32 cookie
 }
 
 static __always_inline struct handle handle_of(kvet_u64 value, _Bool is_stream) {
-  kvet_u64 id = bpf_get_current_pid_tgid();
+  kvet_u64 id = current_ids();
   struct handle handle = {.value = value, .process_id = id >> 32, .thread_id = 0};
   if (is_stream && value == CU_STREAM_PER_THREAD) {
     handle.thread_id = (kvet_u32)id;
@@ -121,7 +121,7 @@ static __always_inline kvet_u64 capture_of(struct handle *handle) {
 }
 
 static __always_inline void count_launch(kvet_u32 captured) {
-  kvet_u32 process_id = bpf_get_current_pid_tgid() >> 32;
+  kvet_u32 process_id = current_ids() >> 32;
   struct launch_count *launch_count = bpf_map_lookup_elem(&launch_counts, &process_id);
   if (!launch_count) {
     struct launch_count none = {};
@@ -209,7 +209,7 @@ static __always_inline void read_launch(struct arguments *arguments, struct call
 }
 
 static __always_inline void keep_call(struct call *call) {
-  kvet_u32 thread_id = (kvet_u32)bpf_get_current_pid_tgid();
+  kvet_u32 thread_id = (kvet_u32)current_ids();
   if (bpf_map_lookup_elem(&calls, &thread_id)) {
     count(KVET_COUNTER_LAUNCH_UNMATCHED); /* the call before never returned */
   }
@@ -272,7 +272,7 @@ static __always_inline void capture_begins(struct call *call) {
   kvet_u32 zero = 0;
   /* The time is a number that no other capture of this machine has: one thread cannot begin two in a nanosecond, and
    * the thread id tells threads apart. */
-  kvet_u64 number = (call->time_ns << 22) | (bpf_get_current_pid_tgid() & 0x3fffff);
+  kvet_u64 number = (call->time_ns << 22) | (current_ids() & 0x3fffff);
 
   if (bpf_map_update_elem(&captures, &number, &stream.process_id, BPF_ANY) ||
       bpf_map_update_elem(&captured_handles, &stream, &number, BPF_ANY)) {
@@ -309,7 +309,7 @@ static __always_inline void capture_ends(struct call *call, kvet_i32 result) {
 }
 
 static __always_inline void send(struct call *call, kvet_i32 result) {
-  kvet_u64 id = bpf_get_current_pid_tgid();
+  kvet_u64 id = current_ids();
   struct kvet_event_launch *event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
   if (!event) {
     count(KVET_COUNTER_RESERVE_FAILED);
@@ -337,7 +337,7 @@ static __always_inline void send(struct call *call, kvet_i32 result) {
 
 SEC("uretprobe")
 int launch_return(struct pt_regs *registers) {
-  kvet_u32 thread_id = (kvet_u32)bpf_get_current_pid_tgid();
+  kvet_u32 thread_id = (kvet_u32)current_ids();
   struct call *call = bpf_map_lookup_elem(&calls, &thread_id);
   kvet_i32 result = (kvet_i32)PT_REGS_RC(registers);
 

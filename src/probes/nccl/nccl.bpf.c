@@ -51,7 +51,7 @@ struct {
 } scratch SEC(".maps");
 
 static __always_inline struct call_key key_of(kvet_u32 function) {
-  struct call_key key = {.thread_id = (kvet_u32)bpf_get_current_pid_tgid(), .function = function};
+  struct call_key key = {.thread_id = (kvet_u32)current_ids(), .function = function};
   return key;
 }
 
@@ -165,7 +165,7 @@ int nccl_entry(struct pt_regs *registers) {
 }
 
 static __always_inline void fill_header(struct kvet_event_header *header, kvet_u32 kind, kvet_u32 size, kvet_u64 time) {
-  kvet_u64 id = bpf_get_current_pid_tgid();
+  kvet_u64 id = current_ids();
   header->kind = kind;
   header->size = size;
   header->time_ns = time;

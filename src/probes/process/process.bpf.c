@@ -5,24 +5,6 @@
  */
 #include "probes/kernel/kernel.bpf.h"
 
-struct signal_struct {
-  struct {
-    int counter;
-  } live;
-  unsigned int flags;
-  int group_exit_code;
-} __attribute__((preserve_access_index));
-
-struct task_struct {
-  int pid;
-  int tgid;
-  int exit_code;
-  char comm[16];
-  void *mm;
-  struct task_struct *group_leader;
-  struct signal_struct *signal;
-} __attribute__((preserve_access_index));
-
 #define SIGNAL_GROUP_EXIT 0x00000004 /* include/linux/sched/signal.h */
 
 /* An event is 56 bytes; 1 MiB holds 18,000 forks. The recorder is woken for each, since it must attach. */
@@ -40,8 +22,8 @@ static __always_inline struct kvet_event_process *reserve(kvet_u32 change, struc
   event->header.kind = KVET_EVENT_PROCESS;
   event->header.size = sizeof(*event);
   event->header.time_ns = bpf_ktime_get_ns();
-  event->header.process_id = BPF_CORE_READ(task, tgid);
-  event->header.thread_id = BPF_CORE_READ(task, pid);
+  event->header.process_id = process_id_of(task);
+  event->header.thread_id = thread_id_of(task);
   event->change = change;
   event->child = 0;
   event->exit_code = 0;
@@ -59,8 +41,8 @@ SEC("raw_tp/sched_process_fork")
 int process_fork(struct bpf_raw_tracepoint_args *context) {
   struct task_struct *parent = (struct task_struct *)context->args[0];
   struct task_struct *child = (struct task_struct *)context->args[1];
-  kvet_u32 parent_id = BPF_CORE_READ(parent, tgid);
-  kvet_u32 child_id = BPF_CORE_READ(child, tgid);
+  kvet_u32 parent_id = process_id_of(parent);
+  kvet_u32 child_id = process_id_of(child);
   kvet_u32 present = 1;
   struct kvet_event_process *event;
 
@@ -84,12 +66,13 @@ int process_exec(struct bpf_raw_tracepoint_args *context) {
   struct task_struct *task = (struct task_struct *)context->args[0];
   struct kvet_event_process *event;
 
-  if (!is_target(BPF_CORE_READ(task, tgid))) {
+  if (!is_target(process_id_of(task))) {
     return 0;
   }
   event = reserve(KVET_PROCESS_EXEC, task);
   if (event) {
-    event->child = (kvet_u32)context->args[1];
+    /* The thread id before the call is the kernel's own number, and has no other any more. */
+    event->child = (int)context->args[1] == BPF_CORE_READ(task, pid) ? event->header.process_id : 0;
     submit(event);
   }
   return 0;
@@ -98,7 +81,7 @@ int process_exec(struct bpf_raw_tracepoint_args *context) {
 SEC("raw_tp/sched_process_exit")
 int process_exit(struct bpf_raw_tracepoint_args *context) {
   struct task_struct *task = (struct task_struct *)context->args[0];
-  kvet_u32 process_id = BPF_CORE_READ(task, tgid);
+  kvet_u32 process_id = process_id_of(task);
   struct kvet_event_process *event;
 
   /* `live` was already lowered for this thread: 0 means that it is the last one. */

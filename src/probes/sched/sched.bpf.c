@@ -7,20 +7,6 @@
  */
 #include "probes/kernel/kernel.bpf.h"
 
-struct sched_entity {
-  kvet_u64 sum_exec_runtime;
-  kvet_u64 prev_sum_exec_runtime;
-} __attribute__((preserve_access_index));
-
-struct task_struct {
-  int pid;
-  int tgid;
-  char comm[16];
-  unsigned int __state;
-  struct sched_entity se;
-  _Bool throttled;
-} __attribute__((preserve_access_index));
-
 /* Before Linux 5.14. */
 struct task_struct___state_5_13 {
   long state;
@@ -45,6 +31,8 @@ struct {
 } events SEC(".maps");
 
 struct interval {
+  kvet_u32 process_id; /* kept, since a thread that exits loses its numbers before it leaves for the last time */
+  kvet_u32 thread_id;
   kvet_u64 start_ns;
   kvet_u64 wake_ns;
   kvet_u32 state;
@@ -56,7 +44,7 @@ struct interval {
   char taker_name[16];
 };
 
-/* Threads that are off the CPU now. Allocated beforehand, since the scheduler's locks are held where it is filled. */
+/* Threads that are off the CPU now, by the kernel's own number of them. Allocated beforehand, since the scheduler's locks are held where it is filled. */
 struct {
   __uint(type, BPF_MAP_TYPE_HASH);
   __uint(max_entries, 32768);
@@ -99,7 +87,7 @@ static __always_inline kvet_u32 previous_state(struct task_struct *task, struct 
   return (kvet_u32)BPF_CORE_READ((struct task_struct___state_5_13 *)task, state);
 }
 
-static __always_inline void send(struct task_struct *task, struct interval *interval, kvet_u64 end_ns) {
+static __always_inline void send(struct interval *interval, kvet_u64 end_ns) {
   struct kvet_event_off_cpu *event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
   if (!event) {
     count(KVET_COUNTER_RESERVE_FAILED);
@@ -108,8 +96,8 @@ static __always_inline void send(struct task_struct *task, struct interval *inte
   event->header.kind = KVET_EVENT_OFF_CPU;
   event->header.size = sizeof(*event);
   event->header.time_ns = interval->start_ns;
-  event->header.process_id = BPF_CORE_READ(task, tgid);
-  event->header.thread_id = BPF_CORE_READ(task, pid);
+  event->header.process_id = interval->process_id;
+  event->header.thread_id = interval->thread_id;
   event->wake_ns = interval->wake_ns;
   event->end_ns = end_ns;
   event->state = interval->state;
@@ -131,28 +119,33 @@ static __always_inline kvet_u64 arrival_of(struct task_struct *task, struct inte
   return ran < now - earliest ? now - ran : earliest;
 }
 
-static __always_inline void leaves(struct bpf_raw_tracepoint_args *context, struct task_struct *task,
-                                   struct task_struct *next, kvet_u64 now) {
-  kvet_u32 thread_id = BPF_CORE_READ(task, pid);
+static __always_inline void leaves(struct bpf_raw_tracepoint_args *context, kvet_u32 process_id,
+                                   struct task_struct *task, struct task_struct *next, kvet_u64 now) {
+  kvet_u32 key = BPF_CORE_READ(task, pid);
   kvet_u32 state = previous_state(task, context);
   _Bool involuntary = context->args[0] != 0;
-  struct interval *open = bpf_map_lookup_elem(&intervals, &thread_id);
+  struct interval *open = bpf_map_lookup_elem(&intervals, &key);
   struct interval interval = {};
 
   if (open) {
-    send(task, open, arrival_of(task, open, now));
+    send(open, arrival_of(task, open, now));
   }
   if (state & STATE_ENDED) {
-    bpf_map_delete_elem(&intervals, &thread_id);
+    bpf_map_delete_elem(&intervals, &key);
     return;
   }
+  interval.process_id = process_id;
+  interval.thread_id = thread_id_of(task);
   interval.start_ns = now;
   /* Preempted on the way into a wait: it is still runnable, whatever state it had set. */
   interval.state = involuntary ? 0 : state;
   interval.system_call = current_system_call();
   interval.cpu = bpf_get_smp_processor_id();
-  interval.taker_thread_id = BPF_CORE_READ(next, pid);
-  if (interval.taker_thread_id) {
+  if (BPF_CORE_READ(next, pid)) {
+    interval.taker_thread_id = thread_id_of(next);
+    if (!interval.taker_thread_id) {
+      interval.taker_thread_id = KVET_THREAD_UNSEEN;
+    }
     BPF_CORE_READ_INTO(&interval.taker_name, next, comm);
   }
   if (interval.state == 0) {
@@ -163,18 +156,18 @@ static __always_inline void leaves(struct bpf_raw_tracepoint_args *context, stru
       interval.preempted = KVET_OFF_CPU_THROTTLED;
     }
   }
-  if (bpf_map_update_elem(&intervals, &thread_id, &interval, BPF_ANY)) {
+  if (bpf_map_update_elem(&intervals, &key, &interval, BPF_ANY)) {
     count(KVET_COUNTER_MAP_FULL);
   }
 }
 
 static __always_inline void arrives(struct task_struct *task, kvet_u64 now) {
-  kvet_u32 thread_id = BPF_CORE_READ(task, pid);
-  struct interval *interval = bpf_map_lookup_elem(&intervals, &thread_id);
+  kvet_u32 key = BPF_CORE_READ(task, pid);
+  struct interval *interval = bpf_map_lookup_elem(&intervals, &key);
 
   if (interval) {
-    send(task, interval, now);
-    bpf_map_delete_elem(&intervals, &thread_id);
+    send(interval, now);
+    bpf_map_delete_elem(&intervals, &key);
   }
 }
 
@@ -184,16 +177,18 @@ int sched_switch(struct bpf_raw_tracepoint_args *context) {
   struct task_struct *next = (struct task_struct *)context->args[2];
   kvet_u64 now = bpf_ktime_get_ns();
 
-  if (is_target(BPF_CORE_READ(previous, tgid))) {
-    leaves(context, previous, next, now);
+  kvet_u32 process_id = process_id_of(previous);
+
+  if (is_target(process_id)) {
+    leaves(context, process_id, previous, next, now);
   }
   arrives(next, now);
   return 0;
 }
 
 static __always_inline void wakes(struct task_struct *task, _Bool by_current) {
-  kvet_u32 thread_id = BPF_CORE_READ(task, pid);
-  struct interval *interval = bpf_map_lookup_elem(&intervals, &thread_id);
+  kvet_u32 key = BPF_CORE_READ(task, pid);
+  struct interval *interval = bpf_map_lookup_elem(&intervals, &key);
 
   if (!interval || interval->wake_ns) {
     return;
@@ -201,7 +196,7 @@ static __always_inline void wakes(struct task_struct *task, _Bool by_current) {
   interval->wake_ns = bpf_ktime_get_ns();
   if (by_current) {
     /* 0 on an idle CPU: the wake-up came from an interrupt. */
-    interval->waker_thread_id = (kvet_u32)bpf_get_current_pid_tgid();
+    interval->waker_thread_id = (kvet_u32)current_ids();
   }
 }
 

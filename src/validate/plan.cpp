@@ -4,12 +4,14 @@
 #include "validate/plan.h"
 
 #include <fmt/core.h>
+#include <sys/stat.h>
 #include <toml++/toml.h>
 
 #include <algorithm>
 #include <climits>
 #include <cstdlib>
 
+#include "base/pattern.h"
 #include "base/quantity.h"
 #include "base/text.h"
 #include "validate/metric.h"
@@ -36,6 +38,8 @@ class TableReader {
       auto value = node->value_exact<std::string>();
       if (!value || value->empty()) {
         wrong(*node, key, "is not a text in quotes");
+      } else if (value->find('\0') != std::string::npos) {
+        wrong(*node, key, "holds a zero byte, which ends a text for every program");
       } else {
         into = *value;
       }
@@ -102,8 +106,12 @@ class TableReader {
     }
     for (const auto& [name, node] : *variables) {
       auto value = node.value_exact<std::string>();
-      if (!value || name.str().empty() || name.str().find('=') != std::string_view::npos) {
+      const std::string_view unusable("=\0", 2);
+      if (!value) {
         wrong(node, fmt::format("{}.{}", key, name.str()), "is not a text in quotes");
+      } else if (name.str().empty() || name.str().find_first_of(unusable) != std::string_view::npos ||
+                 value->find('\0') != std::string::npos) {
+        wrong(node, fmt::format("{}.{}", key, name.str()), "cannot be an environment variable");
       } else {
         into[std::string(name.str())] = *value;
       }
@@ -335,6 +343,11 @@ Result<Plan> parse_plan(const std::string& text, const std::string& path, const 
 }
 
 Result<Plan> read_plan(const std::string& path) {
+  struct stat status{};
+  // A device or a pipe may never end.
+  if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
+    return fail(ErrorKind::bad_input, "not a file", path, "`kvet init` writes a plan");
+  }
   auto text = read_file(path);
   if (!text) {
     Error error = text.error();
@@ -348,10 +361,30 @@ Result<void> check_plan(const Plan& plan) {
   auto wrong = [&](const std::string& what, const std::string& advice) {
     return fail(ErrorKind::usage, what, plan.path, advice);
   };
-  if (auto cuts = verdict::cuts_for_claim(plan.claim); !cuts) {
-    Error error = cuts.error();
+  auto within = [&](Error error) {
     error.subject = plan.path.empty() ? error.subject : plan.path + ": " + error.subject;
-    return std::unexpected(error);
+    return std::unexpected(std::move(error));
+  };
+  if (auto cuts = verdict::cuts_for_claim(plan.claim); !cuts) {
+    return within(cuts.error());
+  }
+  // Everything that blocks and captures would stumble over later, after the machine has worked for it.
+  std::vector<std::string> patterns = plan.kernels;
+  if (plan.step) {
+    patterns.push_back(*plan.step);
+  }
+  for (const std::string& pattern : patterns) {
+    if (pattern.empty()) {
+      return wrong("an empty pattern among the kernels", "it would match every kernel: name what is compared");
+    }
+    if (auto usable = Pattern::compile(pattern); !usable) {
+      return within(usable.error());
+    }
+  }
+  if (plan.recording.interval) {
+    if (auto usable = parse_duration_ns(*plan.recording.interval, "interval"); !usable) {
+      return within(usable.error());
+    }
   }
   for (const ArmPlan* arm : {&plan.baseline, &plan.candidate}) {
     const char* name = arm == &plan.baseline ? "baseline" : "candidate";
@@ -367,9 +400,7 @@ Result<void> check_plan(const Plan& plan) {
   }
   if (plan.ready) {
     if (auto url = parse_ready_url(*plan.ready); !url) {
-      Error error = url.error();
-      error.subject = plan.path.empty() ? error.subject : plan.path + ": " + error.subject;
-      return std::unexpected(error);
+      return within(url.error());
     }
   }
   if (plan.warmup && !plan.server && !plan.baseline.server) {

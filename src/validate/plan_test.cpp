@@ -113,6 +113,22 @@ TEST(Plan, WrongTypesSayWhatIsWanted) {
   EXPECT_SAYS("claim = ", "not TOML");
 }
 
+TEST(Plan, WhatWouldFailAfterTheFirstBlocksFailsBefore) {
+  EXPECT_SAYS("kernels = [\"norm\", \"(\"]\n" + smallest, "(: is not a regular expression");
+  EXPECT_SAYS("kernels = [\"\"]\n" + smallest, "an empty pattern");
+  EXPECT_SAYS(with("[baseline]\n", "step = \"[\"\n[baseline]\n"), "[: is not a regular expression");
+  EXPECT_SAYS(smallest + "[gpu]\ninterval = \"soon\"\n", "'soon' is not a duration");
+  EXPECT_SAYS(with("\"stock\"", "\"a\\u0000b\""), "'baseline.env.NORM' cannot be an environment variable");
+  EXPECT_SAYS(with("\"python check_norm.py\"", "\"a\\u0000b\""), "holds a zero byte");
+  EXPECT_SAYS(with("'throughput: ([0-9.]+) tok/s'", "'(" + std::string(100'000, 'a') + ")'"), "too long for a pattern");
+}
+
+TEST(Plan, AFileThatNeverEnds) {
+  auto plan = read_plan("/dev/zero");
+  ASSERT_FALSE(plan);
+  EXPECT_EQ(plan.error().message(), "/dev/zero: not a file. `kvet init` writes a plan");
+}
+
 TEST(Plan, PartsThatContradictEachOther) {
   EXPECT_SAYS(with("load   =", "run ="), "both a server and a run command");
   EXPECT_SAYS(with("ready  = \"http://127.0.0.1:8000/health\"\n", ""), "a server needs ready");

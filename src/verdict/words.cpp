@@ -37,6 +37,9 @@ int exit_status(Word word, bool likely) {
   return 70;
 }
 
+// More is a slip of the keyboard, and does not fit into a line either.
+constexpr double largest_claim = 1e6;
+
 Result<Cuts> cuts_for_claim(std::optional<double> claim) {
   Cuts cuts{std::log(margin_ratio), std::nullopt};
   if (!claim) {
@@ -45,6 +48,10 @@ Result<Cuts> cuts_for_claim(std::optional<double> claim) {
   if (!std::isfinite(*claim) || *claim <= 0) {
     return fail(ErrorKind::usage, "a claim is a positive ratio, baseline time ÷ candidate time",
                 fmt::format("claim {}", *claim), "write 1.38 for a kernel that needs 1/1.38 of the time");
+  }
+  if (*claim > largest_claim) {
+    return fail(ErrorKind::usage, fmt::format("no kernel is more than {} times as fast", largest_claim),
+                fmt::format("claim {}", *claim), "write baseline time ÷ candidate time, such as 1.38");
   }
   double threshold = claim_share * std::log(*claim);
   if (threshold <= cuts.margin) {

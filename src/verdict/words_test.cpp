@@ -39,6 +39,7 @@ TEST(Claim, TooSmallIsAnErrorOfThePlan) {
   EXPECT_TRUE(cuts_for_claim(1.026).has_value());
   EXPECT_FALSE(cuts_for_claim(0.7).has_value());
   EXPECT_EQ(cuts_for_claim(-1).error().kind, ErrorKind::usage);
+  EXPECT_EQ(cuts_for_claim(1e308).error().kind, ErrorKind::usage);
 }
 
 TEST(Word, EachRangeAndTheGapsBetween) {

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "base/text.h"
 #include "store/reader.h"
 #include "validate/metric.h"
 #include "validate/process.h"
@@ -231,6 +232,17 @@ Result<Measured> under_load(const Plan& plan, const Block& block, const RunSetti
   return measured;
 }
 
+// The recorder and the program that it runs share a log. What the recorder says of itself is no figure of the workload's.
+std::string without_own_lines(const std::string& output) {
+  std::string rest;
+  for (std::string_view line : split(output, '\n')) {
+    if (!line.starts_with("kvet: ")) {
+      rest.append(line) += '\n';
+    }
+  }
+  return rest;
+}
+
 Result<Measured> to_its_end(const Plan& plan, const Block& block, ChildProcess& program, const std::string& log,
                             int64_t started_ns, bool is_recorded) {
   auto status = program.wait(plan.timeout_ns);
@@ -253,7 +265,8 @@ Result<Measured> to_its_end(const Plan& plan, const Block& block, ChildProcess& 
   if (!output) {
     return std::unexpected(output.error());
   }
-  return Measured{started_ns + plan.warmup_ns.value_or(0), now_ns(), std::move(*output)};
+  return Measured{started_ns + plan.warmup_ns.value_or(0), now_ns(),
+                  is_recorded ? without_own_lines(*output) : std::move(*output)};
 }
 
 // What became known only while the block ran.

@@ -215,3 +215,12 @@ def init_writes_a_plan_once(folder):
     check(not os.path.exists(os.path.join(folder, "result")), "a dry run left a folder", outcome)
     shutil.rmtree(folder)
     os.mkdir(folder)
+
+
+@case(bpf)
+def the_recorders_own_words_are_no_metric(folder):
+    """Recorder and program share a log; "… 270 executions, …" is the recorder's summary and no figure of the workload's."""
+    metric = "metric = { regex = '([0-9]+) executions' }"
+    path = plan(folder, f'run = "{workload("norm_arms")} --steps 30"\n{metric}')
+    outcome = validate(path, os.path.join(folder, "result"), "--quads", 1, "--no-aa", folder=folder)
+    outcome.expect(BAD_INPUT, "no line matches metric", "its last line was: throughput")

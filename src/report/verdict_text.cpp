@@ -57,7 +57,9 @@ void headline(Screen& screen, const Verdict& verdict) {
   for (size_t i = 0; i < std::min<size_t>(2, pieces.size()); ++i) {
     screen.line(pieces[i], Style::bold);
   }
-  std::string basis = fmt::format("a step is {}; {} quads", verdict.step, verdict.looked_at);
+  // Where the experiment ended before its first block, no step was found.
+  std::string basis = verdict.step.empty() ? "" : fmt::format("a step is {}; ", verdict.step);
+  basis += fmt::format("{} quads", verdict.looked_at);
   if (verdict.aa) {
     basis += fmt::format(", {} of the baseline against itself: {:.4f}", verdict.aa_quads, verdict.aa->ratio);
   }

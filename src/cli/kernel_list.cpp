@@ -59,6 +59,10 @@ std::unexpected<Error> no_kernels(const Capture& capture) {
     return fail(ErrorKind::bad_input, "holds no kernels: " + std::string(status), capture.path,
                 "`kvet doctor` says what this machine needs");
   }
+  if (!capture.complete) {
+    return fail(ErrorKind::bad_input, "holds no kernels, and its end is missing", capture.path,
+                "The recorder was stopped before it could write them, or writes them still: wait, or record again");
+  }
   return fail(ErrorKind::bad_input, "holds no kernels: the target ran none while it was recorded", capture.path,
               "Record a part in which it uses the GPU (`--delay`, `--duration`)");
 }

@@ -339,6 +339,13 @@ Result<void> finish(RecordOptions& options, std::vector<std::string> after_dashe
     return fail(ErrorKind::usage, "nothing to record", "record",
                 "Put a command after --, as in `kvet record -- ./server`, or give --pid");
   }
+  if (options.output.empty()) {
+    return fail(ErrorKind::usage, "is empty", "-o", "Give the capture a name");
+  }
+  if (options.tier == TierChoice::full && options.counters == CountersChoice::off) {
+    return fail(ErrorKind::usage, "the full tier is the one with counters", "--tier full --counters off",
+                "--tier device does without them");
+  }
   return {};
 }
 

@@ -77,6 +77,12 @@ TEST(Arguments, RecordNeedsOneTarget) {
   EXPECT_TRUE(has(refusal({"record", "--pid", "x"}), "--pid"));
 }
 
+TEST(Arguments, RecordRefusesWhatWouldBeLost) {
+  // SQLite takes an empty name for a temporary file.
+  EXPECT_TRUE(has(refusal({"record", "-o", "", "--", "ls"}), "-o: is empty"));
+  EXPECT_TRUE(has(refusal({"record", "--tier", "full", "--counters", "off", "--", "ls"}), "--tier device"));
+}
+
 TEST(Arguments, RecordRefusesUnknownWords) {
   EXPECT_TRUE(has(refusal({"record", "--counters", "nvml", "--", "ls"}), "pm|gpm|off"));
   EXPECT_TRUE(has(refusal({"record", "--tier", "best", "--", "ls"}), "unprivileged"));

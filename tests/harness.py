@@ -15,7 +15,7 @@ TESTS = os.path.dirname(os.path.abspath(__file__))
 KVET = os.environ.get("KVET_PROGRAM", os.path.join(BUILD, "bin", "kvet"))
 
 # docs/exit-status.md
-USAGE, BAD_INPUT, UNAVAILABLE = 64, 65, 69
+USAGE, BAD_INPUT, UNAVAILABLE, OUTPUT_LOST = 64, 65, 69, 70
 
 CASES = []
 

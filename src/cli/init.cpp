@@ -21,8 +21,8 @@ int run_init(const InitOptions& options) {
   }
   const std::string_view text = validate::plan_template;
   if (!file.valid() || ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
-    const Error error{ErrorKind::unavailable, std::string("cannot be written: ") + std::strerror(errno), options.output,
-                      ""};
+    const Error error{ErrorKind::internal, std::string("cannot be written: ") + std::strerror(errno), options.output,
+                      "free space, or give another place with -o"};
     if (file.valid()) {
       ::unlink(options.output.c_str());
     }

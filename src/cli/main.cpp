@@ -37,8 +37,8 @@ int run(std::span<const char* const> arguments) {
     const auto& invocation = std::get<Invocation>(*parsed);
     status = invocation.command->run(invocation.options);
   }
-  // What was printed must have arrived: a full disk or a closed pipe is not success.
-  if ((std::fflush(stdout) != 0 || std::ferror(stdout) != 0) && status == 0) {
+  // What was printed must have arrived: on a full disk neither success nor a verdict is one.
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
     kvet::print_error("the output could not be written. Free space, or give another place for it");
     return 70;
   }

@@ -11,7 +11,10 @@ Error sqlite_error(sqlite3* database, const std::string& path, ErrorKind kind) {
   std::string what = database != nullptr ? sqlite3_errmsg(database) : "out of memory";
   std::string advice;
   switch (code & 0xff) {
-    case SQLITE_FULL: advice = "free some space on that disk, or write to another one with -o"; break;
+    case SQLITE_FULL:
+      kind = ErrorKind::internal;  // output that could not be written: docs/exit-status.md
+      advice = "free some space on that disk, or write to another one with -o";
+      break;
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
       what = fmt::format("the capture is damaged ({})", what);
@@ -26,6 +29,12 @@ Error sqlite_error(sqlite3* database, const std::string& path, ErrorKind kind) {
     case SQLITE_CANTOPEN:
       if (const int system = database != nullptr ? sqlite3_system_errno(database) : 0; system != 0) {
         what = fmt::format("{} ({})", what, std::strerror(system));
+      }
+      if (kind == ErrorKind::unavailable && (code & 0xff) == SQLITE_CANTOPEN) {
+        advice = "choose a folder that exists and can be written, with -o";
+      } else if (kind == ErrorKind::unavailable) {
+        kind = ErrorKind::internal;
+        advice = "write to another disk with -o";
       }
       break;
     default: break;

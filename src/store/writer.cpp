@@ -335,6 +335,10 @@ Result<std::unique_ptr<CaptureWriter>> CaptureWriter::create(const std::string& 
   }
   auto writer = std::make_unique<Writer>(path, std::move(*database));
   if (auto begun = writer->begin(); !begun) {
+    writer.reset();
+    for (const char* suffix : {"", "-wal", "-shm"}) {  // a capture without tables is none
+      ::unlink((path + suffix).c_str());
+    }
     return std::unexpected(begun.error());
   }
   return writer;

@@ -158,7 +158,7 @@ void fill_up(const std::string& path, auto report) {
   if ((*writer)->finish()) {  // must not claim to be complete
     ::_exit(4);
   }
-  if (error->kind != ErrorKind::unavailable || error->message().find(path) == std::string::npos) {
+  if (error->kind != ErrorKind::internal || error->message().find(path) == std::string::npos) {
     ::_exit(5);
   }
   report(committed);

@@ -17,7 +17,7 @@ namespace kvet::validate {
 namespace {
 
 std::unexpected<Error> failed(const std::string& what, const std::string& path) {
-  return fail(ErrorKind::unavailable, what + ": " + std::strerror(errno), path,
+  return fail(ErrorKind::internal, what + ": " + std::strerror(errno), path,
               "free space, or give another place with -o");
 }
 

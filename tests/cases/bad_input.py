@@ -3,7 +3,8 @@ import os
 import shutil
 import sqlite3
 
-from harness import BAD_INPUT, UNAVAILABLE, USAGE, bpf, case, check, kvet, root, run, simcuda_environment, workload
+from harness import (BAD_INPUT, KVET, OUTPUT_LOST, UNAVAILABLE, USAGE, Skipped, bpf, case, check, kvet, root, run,
+                     simcuda_environment, workload)
 
 
 def one_line(outcome):
@@ -157,7 +158,7 @@ def cupti_held_by_another_profiler(folder):
 def without_privileges_a_privileged_tier_is_refused(folder):
     os.chmod(folder, 0o777)
     capture = os.path.join(folder, "x.kvet")
-    outcome = run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", __import__("harness").KVET, "record", "--tier",
+    outcome = run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", KVET, "record", "--tier",
                    "device", "-o", capture, "--", "true"], environment=simcuda_environment(folder))
     outcome.expect(UNAVAILABLE, "root")
     check(not os.path.exists(capture), "a file was left behind", outcome)
@@ -167,10 +168,57 @@ def without_privileges_a_privileged_tier_is_refused(folder):
 def without_privileges_the_unprivileged_tier_records(folder):
     os.chmod(folder, 0o777)
     capture = os.path.join(folder, "x.kvet")
-    outcome = run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", __import__("harness").KVET, "record", "-o", capture,
+    outcome = run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", KVET, "record", "-o", capture,
                    "--counters", "off", "--", workload("variant"), "--steps", "50"], environment=simcuda_environment(folder))
     outcome.expect(0)
     database = sqlite3.connect(f"file:{capture}?mode=ro", uri=True)
     check(database.execute("SELECT value FROM meta WHERE key = 'tier'").fetchone() == ("unprivileged",), "the tier", outcome)
     executions, lost = database.execute("SELECT count(*), (SELECT coalesce(sum(lost_count), 0) FROM loss) FROM execution").fetchone()
     check((executions, lost) == (600, 0), f"{executions} executions, {lost} lost", outcome)
+
+
+@case(bpf)
+def a_full_disk_is_said_and_leaves_nothing(folder):
+    disk = os.path.join(folder, "disk")
+    os.mkdir(disk)
+    if run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", disk]).status != 0:
+        raise Skipped("needs to mount a small disk")
+    try:
+        with open(os.path.join(disk, "ballast"), "wb") as file:
+            file.write(b"x" * 65536)
+        for arguments in (["init", "-o", f"{disk}/plan.toml"], ["record", "--counters", "off", "-o", f"{disk}/x.kvet", "--", "true"]):
+            one_line(kvet(*arguments).expect(OUTPUT_LOST, disk, "space"))
+        check(os.listdir(disk) == ["ballast"], f"left behind: {os.listdir(disk)}")
+    finally:
+        run(["umount", disk])
+
+
+@case()
+def output_that_is_lost_is_no_answer(folder):
+    """Neither success nor what doctor says of this machine, where nobody can read it."""
+    for arguments in (["--help"], ["doctor"], ["doctor", "--json"]):
+        outcome = run(["sh", "-c", '"$0" "$@" > /dev/full', KVET, *arguments])
+        one_line(outcome.expect(OUTPUT_LOST, "could not be written"))
+
+
+@case(bpf)
+def a_command_that_ends_before_its_delay(folder):
+    capture = os.path.join(folder, "x.kvet")
+    outcome = kvet("record", "-o", capture, "--counters", "off", "--delay", "100s", "--", "true").expect(0, "0.0 s")
+    check("-" not in outcome.err.split(": ", 2)[2], "a recording of negative length", outcome)
+    database = sqlite3.connect(f"file:{capture}?mode=ro", uri=True)
+    facts = dict(database.execute("SELECT key, value FROM meta"))
+    check(int(facts["record.start_ns"]) <= int(facts["record.end_ns"]), "it ends before it begins", outcome)
+
+
+@case(bpf)
+def a_capture_with_a_pattern_that_nobody_can_search_for(folder):
+    """The steps of an experiment are named by its captures: a stranger's pattern, too."""
+    good = make_capture(folder)
+    for pattern in ("A" * 100_000, "(" * 50_000 + ")" * 50_000, "a\n\033[2J("):
+        database = sqlite3.connect(good)
+        database.execute("INSERT OR REPLACE INTO meta VALUES ('experiment.step', ?)", (pattern,))
+        database.commit()
+        database.close()
+        outcome = one_line(kvet("compare", good, "--against", good, "--kernel", "norm"))
+        check(outcome.status in (USAGE, BAD_INPUT), "status", outcome)

@@ -1,6 +1,7 @@
 // A CUPTI for tests of one process: hardware that samples as the test says, and refuses what it is told to refuse.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <mutex>
@@ -28,7 +29,8 @@ struct FakeHardware {
   bool newest_is_partial = false;
 
   // What the test looks at.
-  int enabled = 0, starts = 0, stops = 0, hosts = 0;
+  int enabled = 0, stops = 0, hosts = 0;
+  std::atomic<int> starts = 0;  // tests wait for it while the sampler runs
   uint32_t trigger = 99;
   uint64_t interval = 0;
   size_t configured_metrics = 0;

@@ -42,8 +42,44 @@ void Attacher::on_mapping(int pid, const Mapping& mapping) {
   if (file.valid()) {
     const auto library = index_.identify(std::move(file), mapping.path);
     if (library->kind != LibraryKind::other) {
-      attach(pid, library);
+      maps(pid, library);
     }
+  }
+}
+
+void Attacher::expect(const std::string& path) {
+  FileDescriptor file(open(path.c_str(), O_PATH | O_CLOEXEC));
+  if (file.valid()) {
+    expect(index_.identify(std::move(file), path));
+  }
+}
+
+void Attacher::expect(const std::shared_ptr<const Library>& library) {
+  const bool probed = library->kind == LibraryKind::cuda || library->kind == LibraryKind::nccl;
+  if (probed && std::ranges::find(expected_, library) == expected_.end()) {
+    expected_.push_back(library);
+  }
+}
+
+void Attacher::attach_expected(int pid) {
+  for (const auto& library : expected_) {
+    attach(pid, library);
+  }
+}
+
+void Attacher::maps(int pid, const std::shared_ptr<const Library>& library) {
+  if (library->kind == LibraryKind::inject) {
+    if (programs_.activity != nullptr) {
+      waiting_.push_back({pid, library, now_ns(), 0});
+    }
+    return;
+  }
+  expect(library);
+  attach(pid, library);
+  std::vector<const Library*>& mapped = processes_[pid].mapped;
+  if (std::ranges::find(mapped, library.get()) == mapped.end()) {
+    mapped.push_back(library.get());
+    events_.attached(pid, *library);
   }
 }
 
@@ -57,13 +93,7 @@ void Attacher::attach(int pid, const std::shared_ptr<const Library>& library) {
   Process& process = processes_[pid];
   const bool known = std::ranges::any_of(
       process.libraries, [&](const std::shared_ptr<const Library>& other) { return other->same_file(*library); });
-  if (library->kind == LibraryKind::inject) {
-    if (programs_.activity != nullptr) {
-      waiting_.push_back({pid, library, now_ns(), 0});
-    }
-    return;
-  }
-  if (known) {
+  if (known || library->kind == LibraryKind::inject) {
     return;
   }
   process.libraries.push_back(library);
@@ -79,10 +109,7 @@ void Attacher::attach(int pid, const std::shared_ptr<const Library>& library) {
   if (attachment.failure) {
     events_.failed(*library, *attachment.failure);
   }
-  if (!attachment.links.empty()) {
-    std::ranges::move(attachment.links, std::back_inserter(process.links));
-    events_.attached(pid, *library);
-  }
+  std::ranges::move(attachment.links, std::back_inserter(process.links));
 }
 
 bool Attacher::open_table(const WaitingTable& waiting) {
@@ -97,6 +124,7 @@ bool Attacher::open_table(const WaitingTable& waiting) {
         return other->same_file(*waiting.library);  // exec: the kernel carries the probe over to the new mapping
       });
   process.libraries.push_back(waiting.library);
+  process.mapped.push_back(waiting.library.get());
   if (!attached) {
     // Another copy of the library: a container that brings its own. For this process alone.
     if (auto attachment = programs_.activity->attach(waiting.library->reachable_path(), waiting.pid); !attachment) {
@@ -185,13 +213,13 @@ void Attacher::on_fork(int parent, int child, bool shares_memory) {
   }
   // What the parent has mapped, the child has: no need to look, and no time, since it may launch at once. The injected
   // library is left out: it is dead in a forked child, and CUDA with it, if it was alive in the parent.
-  const auto libraries = found->second.libraries;
+  const Process parents = {.libraries = found->second.libraries, .mapped = found->second.mapped, .links = {}};
   processes_.try_emplace(child);
-  for (const auto& library : libraries) {
-    if (library->kind != LibraryKind::inject) {
-      attach(child, library);
-    }
+  for (const auto& library : parents.libraries) {
+    attach(child, library);
   }
+  processes_[child].mapped = parents.mapped;
+  std::erase_if(processes_[child].mapped, [](const Library* library) { return library->kind == LibraryKind::inject; });
 }
 
 void Attacher::on_exec(int pid, int calling_thread) {
@@ -203,6 +231,8 @@ void Attacher::on_exec(int pid, int calling_thread) {
       found->second = Process{};
     }
   }
+  processes_[pid].mapped.clear();
+  attach_expected(pid);
   forget_tables(pid);
   scan(pid);
 }
@@ -227,8 +257,7 @@ void Attacher::let_go(Process& process) {
 
 bool Attacher::uses_cuda(int pid) const {
   const auto found = processes_.find(pid);
-  return found != processes_.end() &&
-         std::ranges::any_of(found->second.libraries, [](const std::shared_ptr<const Library>& library) {
+  return found != processes_.end() && std::ranges::any_of(found->second.mapped, [](const Library* library) {
            return library->kind != LibraryKind::nccl;
          });
 }

@@ -40,6 +40,11 @@ class Attacher {
   };
   Attacher(const Programs& programs, AttachEvents events);
 
+  // A library that targets will probably load: attached to a process before it maps it, so that not even its first call
+  // is missed. The kernel places the breakpoints when it is mapped. Every library that any target maps joins these.
+  void expect(const std::string& path);
+  void attach_expected(int pid);
+
   void on_mapping(int pid, const Mapping& mapping);
   void scan(int pid);  // everything that it has mapped now
   void on_fork(int parent, int child, bool shares_memory);
@@ -55,7 +60,8 @@ class Attacher {
 
  private:
   struct Process {
-    std::vector<std::shared_ptr<const Library>> libraries;
+    std::vector<std::shared_ptr<const Library>> libraries;  // attached to, mapped or only expected to be
+    std::vector<const Library*> mapped;
     UprobeLinks links;
   };
   struct WaitingTable {
@@ -65,6 +71,8 @@ class Attacher {
   };
 
   void attach(int pid, const std::shared_ptr<const Library>& library);
+  void maps(int pid, const std::shared_ptr<const Library>& library);
+  void expect(const std::shared_ptr<const Library>& library);
   struct UndecidedTable {
     int pid = 0;
     probes::Table table;
@@ -80,6 +88,7 @@ class Attacher {
   AttachEvents events_;
   LibraryIndex index_;
   std::shared_ptr<const Library> activity_library_;
+  std::vector<std::shared_ptr<const Library>> expected_;
   std::unordered_map<int, Process> processes_;
   std::vector<WaitingTable> waiting_;
   std::vector<UndecidedTable> undecided_;

@@ -102,7 +102,8 @@ void KernelSources::load_activity(probes::ActivityDecoder& activity, const std::
   activity_reader_.emplace(std::move(*reader));
 }
 
-Result<void> KernelSources::start(const std::vector<int>& processes) {
+Result<void> KernelSources::start(const std::vector<int>& processes,
+                                  const std::vector<std::string>& expected_libraries) {
   for (const int pid : processes) {
     if (auto added = targets_->add(pid); !added) {
       return added;
@@ -114,7 +115,7 @@ Result<void> KernelSources::start(const std::vector<int>& processes) {
       sched_.reset();
     }
   }
-  return watcher_->start(processes);
+  return watcher_->start(processes, expected_libraries);
 }
 
 void KernelSources::poll() {

@@ -34,7 +34,7 @@ class KernelSources {
   // that is injected.
   void load_programs(probes::ActivityDecoder* activity, const std::string& library);
   // Follows these processes from now on.
-  Result<void> start(const std::vector<int>& processes);
+  Result<void> start(const std::vector<int>& processes, const std::vector<std::string>& expected_libraries);
 
   [[nodiscard]] std::vector<News> take_news() { return watcher_->take_news(); }
   // Reads all rings once.

@@ -9,9 +9,33 @@
 #include <cstring>
 
 #include "base/terminal.h"
+#include "capability/libraries.h"
+#include "capability/system.h"
 #include "record/process_facts.h"
 
 namespace kvet::record {
+
+namespace {
+
+// What a program with this environment would load first, as `kvet doctor` finds it.
+std::vector<std::string> probable_libraries(const Environment& environment) {
+  capability::System system;
+  for (const std::string& entry : environment) {
+    const size_t equals = entry.find('=');
+    system.environment.insert_or_assign(entry.substr(0, equals), entry.substr(equals + 1));
+  }
+  std::vector<std::string> paths;
+  for (const char* name : {"libcuda.so", "libnccl.so"}) {
+    const auto found = capability::find_library(system, name);
+    // Enough for the places that count; a toolkit's stubs are of no use and do no harm.
+    for (size_t index = 0; index < found.size() && index < 4; ++index) {
+      paths.push_back(found[index].path);
+    }
+  }
+  return paths;
+}
+
+}  // namespace
 
 Recording::Recording(const RecordOptions& options) : options_(options) {}
 
@@ -151,7 +175,7 @@ Result<void> Recording::start_target() {
   signals_.emplace();
   start_facts();
   if (options_.pid) {
-    if (auto started = kernel_->start(process_tree(*options_.pid)); !started) {
+    if (auto started = kernel_->start(process_tree(*options_.pid), {}); !started) {
       return started;
     }
     open_window();
@@ -178,7 +202,7 @@ Result<void> Recording::start_target() {
   }
   target_.emplace(std::move(*target));
   if (kernel_) {
-    if (auto started = kernel_->start({target_->pid()}); !started) {
+    if (auto started = kernel_->start({target_->pid()}, probable_libraries(environment_)); !started) {
       return started;
     }
   }

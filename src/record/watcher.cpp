@@ -34,7 +34,7 @@ Result<std::unique_ptr<Watcher>> Watcher::create(const probes::TargetMap& target
 
 Watcher::~Watcher() { stop(); }
 
-Result<void> Watcher::start(const std::vector<int>& processes) {
+Result<void> Watcher::start(const std::vector<int>& processes, const std::vector<std::string>& expected) {
   attacher_ = std::make_unique<Attacher>(
       programs_,
       AttachEvents{
@@ -56,8 +56,12 @@ Result<void> Watcher::start(const std::vector<int>& processes) {
       return fail(ErrorKind::internal, std::string("epoll: ") + std::strerror(errno), "the watcher");
     }
   }
+  for (const std::string& path : expected) {
+    attacher_->expect(path);
+  }
   for (const int pid : processes) {
     introduce(pid);
+    attacher_->attach_expected(pid);
     attacher_->scan(pid);
   }
   thread_ = std::thread([this] { run(); });

@@ -61,7 +61,8 @@ class Watcher {
   // Before start(): what to attach. The programs must outlive the watcher.
   void set_programs(const Attacher::Programs& programs) { programs_ = programs; }
   // Follows these processes from now on (they are in the map of targets already), attaching to what they have mapped.
-  Result<void> start(const std::vector<int>& processes);
+  // `expected`: files of libraries that they will probably load.
+  Result<void> start(const std::vector<int>& processes, const std::vector<std::string>& expected);
   // No more attaching; everything that is attached stays until the destructor lets go.
   void stop();
 

@@ -53,6 +53,7 @@ class KernelSources {
   [[nodiscard]] uint64_t captured_launches() const;
   [[nodiscard]] probes::BpfCounters activity_counters() const;
   [[nodiscard]] uint64_t missed_batches() const;
+  [[nodiscard]] int64_t longest_attach_delay_ns() const { return watcher_->longest_attach_delay_ns(); }
   void forget_process(int32_t pid);
 
  private:

@@ -137,6 +137,9 @@ void Recording::end_facts() {
     fact("source." + source, why);
   }
   fact("check.launches_uprobe", std::to_string(kernel_->launches()));
+  if (kernel_->longest_attach_delay_ns() > 0) {
+    fact("check.attach_delay_ns", std::to_string(kernel_->longest_attach_delay_ns()));
+  }
   fact("check.launches_captured", std::to_string(kernel_->captured_launches()));
   if (kernel_->has_activity()) {
     const probes::BpfCounters counters = kernel_->activity_counters();

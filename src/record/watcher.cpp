@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -133,6 +134,10 @@ void Watcher::on_fork(const kvet_event_process& event) {
   poll_mappings();
   // Attach first: the child may launch at once. What /proc says about it can wait.
   attacher_->on_fork(parent, child, event.shares_memory != 0);
+  if (attacher_->uses_cuda(child)) {
+    const int64_t delay = monotonic_ns() - static_cast<int64_t>(event.header.time_ns);
+    longest_attach_delay_ns_ = std::max<int64_t>(longest_attach_delay_ns_, delay);
+  }
   ProcessNews news{.pid = child, .parent_pid = parent, .time_ns = static_cast<int64_t>(event.header.time_ns)};
   news.namespace_pid = namespace_pid(child).value_or(0);
   news.name = probes::fixed_text(event.name);

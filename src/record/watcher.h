@@ -68,6 +68,9 @@ class Watcher {
 
   // What was learned since the last call, in order.
   [[nodiscard]] std::vector<News> take_news();
+  // The longest time from a fork to the probes in a child that had libcuda from its parent: what it launched in that time
+  // is missing where launches come from probes. 0: there was no such child.
+  [[nodiscard]] int64_t longest_attach_delay_ns() const { return longest_attach_delay_ns_; }
   [[nodiscard]] probes::BpfCounters counters() const { return probe_->counters(); }
 
  private:
@@ -89,6 +92,7 @@ class Watcher {
   FileDescriptor wake_;  // eventfd, to stop
   FileDescriptor epoll_;
   std::atomic<bool> stopping_{false};
+  std::atomic<int64_t> longest_attach_delay_ns_{0};
   std::thread thread_;
 
   std::mutex mutex_;

@@ -1,6 +1,9 @@
 // The packer against records written by hand: what goes in as CUPTI lays it out comes out as abi/records.h says.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <map>
@@ -501,6 +504,35 @@ TEST(TableWriter, AFullTableIsCountedAndWhatIsInItStaysFindable) {
   EXPECT_EQ(table.lost(), refused);
   const std::string name = "0" + text;
   EXPECT_EQ(table.string(name.data(), name.size()), first);
+}
+
+// A file that grows over the limit brings SIGXFSZ, which ends a process that does not expect it.
+TEST(TableWriter, ALimitOnFilesMakesTheTableSmallerAndEndsNobody) {
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    constexpr size_t most = 1 << 20;
+    const rlimit limit{most, most};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    TableWriter table;
+    int error = 0;
+    if (!table.create(&error)) {
+      _exit(2);
+    }
+    const uint32_t first = table.string("first", 5);
+    char text[1000] = {};
+    for (uint32_t number = 0; number < 2000; ++number) {  // 2 MB
+      memcpy(text, &number, sizeof number);
+      table.string(text, sizeof text);
+    }
+    const bool whole = first != 0 && table.string("first", 5) == first;
+    const bool bounded = table.used() <= most - sizeof(kvet_table) && table.used() > most / 2 && table.lost() > 0;
+    _exit(whole && bounded ? 0 : 3);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status)) << "ended by signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 }  // namespace

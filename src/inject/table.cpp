@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "inject/code_hash.h"
@@ -12,7 +13,15 @@ namespace kvet::inject {
 namespace {
 
 constexpr size_t string_limit = 65'536;
-constexpr size_t entries_bytes = KVET_TABLE_BYTES - sizeof(kvet_table);
+
+// No more than the target may write into a file: asking for more would end it by SIGXFSZ, setrlimit(2).
+size_t allowed_bytes() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur >= KVET_TABLE_BYTES) {
+    return KVET_TABLE_BYTES;
+  }
+  return limit.rlim_cur & ~size_t{7};
+}
 
 }  // namespace
 
@@ -44,14 +53,19 @@ void EntryIndex::clear() {
 }
 
 bool TableWriter::create(int* error) {
+  const size_t bytes = allowed_bytes();
+  if (bytes < sizeof(kvet_table)) {
+    *error = EFBIG;
+    return false;
+  }
   const int file = memfd_create("kvet-table", MFD_CLOEXEC);
   if (file < 0) {
     *error = errno;
     return false;
   }
   void* memory = MAP_FAILED;
-  if (ftruncate(file, KVET_TABLE_BYTES) == 0) {
-    memory = mmap(nullptr, KVET_TABLE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (ftruncate(file, static_cast<off_t>(bytes)) == 0) {
+    memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   }
   *error = errno;
   close(file);  // the mapping keeps the file, and leaves the target's descriptors as they were
@@ -59,16 +73,17 @@ bool TableWriter::create(int* error) {
     return false;
   }
   // A forked child must not write into its parent's table, and must not show it as its own.
-  madvise(memory, KVET_TABLE_BYTES, MADV_DONTFORK);
-  start(memory, reinterpret_cast<uint64_t>(memory));
+  madvise(memory, bytes, MADV_DONTFORK);
+  start(memory, bytes, reinterpret_cast<uint64_t>(memory));
   return true;
 }
 
-void TableWriter::adopt(void* memory, uint64_t offset) { start(memory, offset); }
+void TableWriter::adopt(void* memory, uint64_t offset) { start(memory, KVET_TABLE_BYTES, offset); }
 
-void TableWriter::start(void* memory, uint64_t address) {
+void TableWriter::start(void* memory, size_t bytes, uint64_t address) {
   table_ = static_cast<kvet_table*>(memory);
   entries_ = static_cast<unsigned char*>(memory) + sizeof(kvet_table);
+  capacity_ = bytes - sizeof(kvet_table);
   address_ = address;
   used_ = 0;
   last_index_ = 0;
@@ -83,7 +98,7 @@ void TableWriter::start(void* memory, uint64_t address) {
 
 kvet_entry* TableWriter::begin(uint16_t kind, size_t size) {
   const size_t padded = (size + 7) & ~size_t{7};
-  if (table_ == nullptr || padded > entries_bytes - used_) {
+  if (table_ == nullptr || padded > capacity_ - used_) {
     ++lost_;
     return nullptr;
   }

@@ -43,7 +43,8 @@ class EntryIndex {
 
 class TableWriter {
  public:
-  // A table of its own: a memfd named "kvet-table". False: no memfd or no memory, *error is errno.
+  // A table of its own: a memfd named "kvet-table", as large as the limit on files allows. False: no memfd or no memory,
+  // *error is errno.
   bool create(int* error);
   // A table inside the memory file: `memory` is KVET_TABLE_BYTES of zeroes, `offset` where they are in the file.
   void adopt(void* memory, uint64_t offset);
@@ -66,11 +67,12 @@ class TableWriter {
   // Room for an entry of `size` bytes, padded, its header filled in; nullptr: full. publish() makes it visible.
   kvet_entry* begin(uint16_t kind, size_t size);
   void publish();
-  void start(void* memory, uint64_t address);
+  void start(void* memory, size_t bytes, uint64_t address);
 
   kvet_table* table_ = nullptr;
   unsigned char* entries_ = nullptr;
   uint64_t address_ = 0;
+  uint64_t capacity_ = 0;  // bytes of entries that there is room for
   uint64_t used_ = 0;
   uint64_t pending_ = 0;  // size of the entry between begin and publish
   uint32_t last_index_ = 0;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
 // What BPF programs hand to the recorder through ring buffers. Plain C, compiled for BPF and for the recorder.
 // Times are bpf_ktime_get_ns(): CLOCK_MONOTONIC. Process and thread ids are
 // as the recorder sees them: those of its pid namespace.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
 // What the counter sampler (`kvet __sampler`, a child of the recorder) writes into its pipe: a stream of messages, each
 // a header and a body of the one size that its kind has. The sampler is the same program as the recorder, so the
 // version only guards against a program that was replaced on disk while it ran. Plain values, one machine, one boot.

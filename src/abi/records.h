@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
 // What the injected library hands to the recorder: fixed-size records in batches, and an append-only table of names.
 // Plain C, because it is compiled for BPF, for the injected library (libc only) and for the recorder alike.
 // All times are CLOCK_MONOTONIC nanoseconds unless a field says otherwise. Little-endian; one machine, one boot.

@@ -309,12 +309,14 @@ std::string render_verdict(const Verdict& verdict, const RenderOptions& options)
   Screen screen(options);
   headline(screen, verdict);
   screen.blank();
-  levels(screen, verdict);
-  screen.blank();
-  ledger(screen, verdict);
-  screen.blank();
-  questions(screen, verdict);
-  screen.blank();
+  if (!verdict.levels.empty()) {  // a check that failed ends an experiment before anything was measured
+    levels(screen, verdict);
+    screen.blank();
+    ledger(screen, verdict);
+    screen.blank();
+    questions(screen, verdict);
+    screen.blank();
+  }
   screen.entry("Why", why(verdict), 2);
   std::string advice;
   for (const std::string& line : verdict.advice) {

@@ -50,7 +50,10 @@ int run_plan(validate::Plan plan, const ExperimentOptions& options, const std::s
   if (!verdict) {
     if (verdict.error().kind == ErrorKind::interrupted) {
       Error error = verdict.error();
-      error.advice = "finished blocks are kept. Go on: " + resume_command + " --resume -o " + settings.folder;
+      // A number of quads that was fixed beforehand stays fixed.
+      error.advice = "finished blocks are kept. Go on: " + resume_command +
+                     (options.quads ? " --quads " + std::to_string(*options.quads) : "") +
+                     (options.no_aa ? " --no-aa" : "") + " --resume -o " + settings.folder;
       return report_error(error);
     }
     return report_error(verdict.error());

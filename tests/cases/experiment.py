@@ -141,7 +141,7 @@ def an_interrupted_run_is_resumable(folder):
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=120)
     check(process.returncode == INTERRUPTED, f"exit status {process.returncode}\n{err}")
-    check("--resume -o" in err, f"does not say how to go on:\n{err}")
+    check("--quads 1 --no-aa --resume -o" in err, f"does not say how to go on with the same:\n{err}")
     check(out == "", "an interrupted run printed a verdict")
     validate(path, result, "--quads", 1, "--no-aa", folder=folder).expect(USAGE, "--resume")
     outcome = validate(path, result, "--quads", 1, "--no-aa", "--resume", folder=folder).expect(INCONCLUSIVE)
@@ -178,6 +178,7 @@ def a_failed_check_is_invalid(folder):
     path = program(folder, candidate_check="echo row 3 differs; exit 1")
     outcome = validate(path, result, folder=folder).expect(INVALID)
     check("row 3 differs" in outcome.out, "does not show what the check said", outcome)
+    check("per step" not in outcome.out and "a step is" not in outcome.out, "a table of nothing", outcome)
     check(verdict_of(result)["word"] == "INVALID", "the file says something else", outcome)
     validate(program(folder, candidate_check="no-such-check"), result + "2", folder=folder).expect(UNAVAILABLE, "no-such-check")
 

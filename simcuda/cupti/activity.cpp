@@ -1,5 +1,6 @@
 // The activity API's entry points.
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -37,10 +38,12 @@ Options& options() {
   return *instance;
 }
 
-bool held_by_another_profiler() {
+bool behaves(const char* how) {
   const char* text = std::getenv("KVET_SIMCUDA_CUPTI");
-  return text != nullptr && std::strcmp(text, "held") == 0;
+  return text != nullptr && std::strcmp(text, how) == 0;
 }
+
+bool held_by_another_profiler() { return behaves("held"); }
 
 const DriverFunctions* driver_functions() {
   static DriverFunctions functions;
@@ -165,6 +168,9 @@ SIMCUDA_API int cuptiActivityEnableDriverApi(uint32_t callback_id, uint8_t enabl
 SIMCUDA_API int cuptiActivityEnableRuntimeApi(uint32_t, uint8_t) { return KVET_CUPTI_SUCCESS; }
 
 SIMCUDA_API int cuptiActivityFlushAll(uint32_t) {
+  while (behaves("stuck")) {
+    pause();
+  }
   flush();
   return KVET_CUPTI_SUCCESS;
 }

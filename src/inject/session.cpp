@@ -305,11 +305,17 @@ void Session::finish() {
     return;
   }
   stopping_.store(true, std::memory_order_seq_cst);
-  constexpr int patience_ms = 500;
+  constexpr int patience_ms = 2000;
   for (int waited = 0; waited < patience_ms && flushing_.load(std::memory_order_seq_cst); ++waited) {
     sleep_ms(1);
   }
-  cupti_.flush_all(KVET_CUPTI_FLUSH_FORCED);
+  if (flushing_.load(std::memory_order_seq_cst)) {
+    // That flush waits for something that will not come, in CUPTI or in a driver that is being torn down already. Another
+    // would wait beside it, and the target would never end. How much CUPTI still holds cannot be asked.
+    collector.losses.count(KVET_LOSS_CUPTI_DROPPED, 1, monotonic_ns());
+  } else {
+    cupti_.flush_all(KVET_CUPTI_FLUSH_FORCED);
+  }
   collector.finish();
 }
 

@@ -54,6 +54,7 @@ class InjectedTest : public testing::Test {
           close(descriptor);
         }
       }
+      alarm(limit_s_);  // outlives exec
       for (const auto& [name, value] : variables_) {
         setenv(name.c_str(), value.c_str(), 1);
       }
@@ -138,6 +139,7 @@ class InjectedTest : public testing::Test {
 
   Variables variables_;
   bool close_descriptors_ = false;
+  unsigned limit_s_ = 0;  // then SIGALRM ends the target; 0: never
   std::unique_ptr<MemoryRing> ring_;
   pid_t pid_ = -1;
   int input_ = -1;
@@ -251,6 +253,17 @@ TEST_F(InjectedTest, CuptiHeldByAnotherProfilerLeavesTheTargetAlone) {
   EXPECT_EQ(table_header().status, static_cast<uint32_t>(KVET_INJECT_CUPTI_HELD));
   EXPECT_EQ(table_header().status_code, 39u);
   EXPECT_TRUE(sink_.executions.empty());
+}
+
+TEST_F(InjectedTest, AFlushThatNeverReturnsDoesNotKeepTheTargetFromEnding) {
+  variables_["KVET_SIMCUDA_CUPTI"] = "stuck";
+  variables_["KVET_FLUSH_MS"] = "1";
+  limit_s_ = 60;
+  start("late", 100);
+  EXPECT_EQ(finish(), 0);
+  EXPECT_TRUE(decoder_.totals().said_goodbye);
+  ASSERT_EQ(sink_.losses.size(), 1u) << "what CUPTI kept is not passed over in silence";
+  EXPECT_EQ(sink_.losses.front().kind, LossKind::cupti_dropped);
 }
 
 TEST_F(InjectedTest, ALibraryThatIsNoCuptiLeavesTheTargetAlone) {

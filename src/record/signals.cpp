@@ -8,8 +8,13 @@ namespace kvet::record {
 Signals::Signals() {
   sigset_t ours;
   sigemptyset(&ours);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) {
+  for (const int number : {SIGINT, SIGTERM, SIGCHLD}) {
     sigaddset(&ours, number);
+  }
+  // A signal that is ignored is read all the same once it is blocked, but nohup(1) means what it says.
+  struct sigaction hang_up{};
+  if (sigaction(SIGHUP, nullptr, &hang_up) != 0 || hang_up.sa_handler != SIG_IGN) {
+    sigaddset(&ours, SIGHUP);
   }
   pthread_sigmask(SIG_BLOCK, &ours, &before_);
   file_.reset(signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK));

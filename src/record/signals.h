@@ -11,7 +11,7 @@ namespace kvet::record {
 
 class Signals {
  public:
-  Signals();   // from now on SIGINT, SIGTERM, SIGHUP and SIGCHLD are read here
+  Signals();   // from now on SIGINT, SIGTERM, SIGCHLD, and SIGHUP where it is not ignored, are read here
   ~Signals();  // and from now on they do again what they did
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;

@@ -53,6 +53,7 @@ struct Child {
   int go, failure;
   int go_of_parent, failure_of_parent;  // the other ends: open here, they would hide that the recorder has gone
   sigset_t signals;  // blocked ones
+  bool ignores_children;
 
   [[noreturn]] void give_up() const {
     const int error = errno;
@@ -77,6 +78,9 @@ struct Child {
     for (const int descriptor : *inherited) {
       fcntl(descriptor, F_SETFD, 0);
     }
+    if (ignores_children) {
+      signal(SIGCHLD, SIG_IGN);
+    }
     sigprocmask(SIG_SETMASK, &signals, nullptr);
     execve(program, arguments, environment);
     if (errno == ENOEXEC) {
@@ -85,6 +89,17 @@ struct Child {
     give_up();
   }
 };
+
+// Whoever ignores SIGCHLD has no children to wait for, wait(2), and would never learn how the target ended. A parent may
+// have left it so (`trap "" CHLD` of a shell); the target finds it as it was.
+bool stop_ignoring_children() {
+  struct sigaction action{};
+  if (sigaction(SIGCHLD, nullptr, &action) != 0 || action.sa_handler != SIG_IGN) {
+    return false;
+  }
+  signal(SIGCHLD, SIG_DFL);
+  return true;
+}
 
 bool make_pipe(FileDescriptor& read_end, FileDescriptor& write_end) {
   int ends[2];
@@ -143,7 +158,8 @@ Result<Target> Target::prepare(const Start& start) {
               failure_write.get(),
               target.go_.get(),
               target.failure_.get(),
-              start.blocked_signals};
+              start.blocked_signals,
+              stop_ignoring_children()};
   target.program_ = start.program;
   target.pid_ = fork();
   if (target.pid_ == 0) {

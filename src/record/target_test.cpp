@@ -188,5 +188,23 @@ TEST_F(TargetTest, IgnoredSignalsStayIgnored) {
   signal(SIGHUP, before);
 }
 
+TEST_F(TargetTest, ItsEndIsSeenWhereChildrenAreIgnored) {
+  const auto before = signal(SIGCHLD, SIG_IGN);
+  auto target = Target::prepare(start({"cp", "/proc/self/status", folder_ + "/out"}));
+  ASSERT_TRUE(target);
+  ASSERT_TRUE(target->run());
+  pollfd file{target->descriptor(), POLLIN, 0};
+  ASSERT_EQ(poll(&file, 1, 60'000), 1);
+  target->update();
+  ASSERT_TRUE(target->ended());
+  EXPECT_EQ(target->exit_code(), 0);
+  signal(SIGCHLD, before);
+  // The command itself was started as it would have been.
+  const std::string status = read("out"), key = "SigIgn:\t";
+  const size_t at = status.find(key);
+  ASSERT_NE(at, std::string::npos);
+  EXPECT_NE(std::stoull(status.substr(at + key.size()), nullptr, 16) & 1ULL << (SIGCHLD - 1), 0U);
+}
+
 }  // namespace
 }  // namespace kvet::record

@@ -98,6 +98,13 @@ Result<void> make_room(const std::string& path) {
       for (const char* suffix : {"-wal", "-shm", "-journal"}) {
         ::unlink((path + suffix).c_str());
       }
+      // SQLite would say "No such file" of a folder that it may not write to.
+      const size_t slash = path.rfind('/');
+      const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+      if (::access(folder.c_str(), W_OK | X_OK) != 0) {
+        return fail(ErrorKind::unavailable, fmt::format("cannot be made there ({})", std::strerror(errno)), path,
+                    "choose a folder that exists and can be written, with -o");
+      }
       return {};
     }
     return fail(ErrorKind::unavailable, std::strerror(errno), path, "choose another file with -o");

@@ -165,6 +165,15 @@ def without_privileges_a_privileged_tier_is_refused(folder):
 
 
 @case(root)
+def a_folder_that_may_not_be_written(folder):
+    os.chmod(folder, 0o555)
+    capture = os.path.join(folder, "x.kvet")
+    outcome = run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", KVET, "record", "--tier", "unprivileged", "-o",
+                   capture, "--", "true"])
+    one_line(outcome.expect(UNAVAILABLE, capture, "Permission denied"))
+
+
+@case(root)
 def without_privileges_the_unprivileged_tier_records(folder):
     os.chmod(folder, 0o777)
     capture = os.path.join(folder, "x.kvet")

@@ -74,7 +74,9 @@ void KernelSources::load_programs(probes::ActivityDecoder* activity, const std::
 }
 
 void KernelSources::load_activity(probes::ActivityDecoder& activity, const std::string& library) {
-  auto probe = probes::ActivityProbe::load({});
+  probes::ActivityProbe::Options options;
+  options.targets = &*targets_;
+  auto probe = probes::ActivityProbe::load(options);
   if (!probe) {
     drop("activity", probe.error().message());
     return;

@@ -4,17 +4,13 @@
 // Header and records lie in one piece in the target, and so they do in the event: one copy per batch. The verifier refuses
 // reservations of variable size, so there is one constant size for each of the three capacities. The recorder polls every
 // few milliseconds: no wake-up per batch.
-#include <linux/bpf.h>
+#include "probes/kernel/kernel.bpf.h"
+// After the helpers.
 #include <linux/ptrace.h>
 #include <stdbool.h>
 
-#include <bpf/bpf_core_read.h>
-#include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 #include <bpf/usdt.bpf.h>
-
-#include "abi/bpf_events.h"
-#include "probes/kernel/ids.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -23,19 +19,8 @@ struct {
   __uint(max_entries, 32 << 20);  // set anew before loading
 } batches SEC(".maps");
 
-struct {
-  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-  __uint(max_entries, KVET_COUNTER_LIMIT);
-  __type(key, __u32);
-  __type(value, __u64);
-} counters SEC(".maps");
-
-static __always_inline void count(__u32 counter) {
-  __u64* value = bpf_map_lookup_elem(&counters, &counter);
-  if (value) {
-    *value += 1;
-  }
-}
+// Set before loading. Whoever can read the library's file can map it and hit its probe.
+const volatile bool only_targets = false;
 
 // `records` and `sleepable` are constants at every call.
 static __always_inline int copy_batch(const void* address, const __u64 records, const int sleepable) {
@@ -68,6 +53,9 @@ static __always_inline int copy_batch(const void* address, const __u64 records, 
 static __always_inline int take_batch(struct pt_regs* context, const int sleepable) {
   long address = 0;
   long capacity = 0;
+  if (only_targets && !is_target(current_ids() >> 32)) {
+    return 0;
+  }
   if (bpf_usdt_arg(context, 0, &address) || bpf_usdt_arg(context, 1, &capacity)) {
     count(KVET_COUNTER_BATCH_COPY_FAILED);
     return 0;

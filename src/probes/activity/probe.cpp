@@ -23,13 +23,20 @@ struct SkeletonDeleter {
 using Skeleton = std::unique_ptr<activity_bpf, SkeletonDeleter>;
 
 // A loaded skeleton, or nullptr with errno.
-Skeleton load_skeleton(uint32_t ring_bytes, bool sleepable) {
+Skeleton load_skeleton(const ActivityProbe::Options& options, bool sleepable) {
   Skeleton skeleton{activity_bpf__open()};
   if (!skeleton) {
     return nullptr;
   }
-  bpf_map__set_max_entries(skeleton->maps.batches, ring_bytes);
+  bpf_map__set_max_entries(skeleton->maps.batches, options.ring_bytes);
   skeleton->rodata->namespace_number = own_pid_namespace();
+  if (options.targets != nullptr) {
+    skeleton->rodata->only_targets = true;
+    if (const int error = bpf_map__reuse_fd(skeleton->maps.targets, options.targets->descriptor()); error != 0) {
+      errno = -error;
+      return nullptr;
+    }
+  }
   bpf_program__set_autoload(skeleton->progs.batch_sleepable, sleepable);
   bpf_program__set_autoload(skeleton->progs.batch_plain, !sleepable);
   if (const int error = activity_bpf__load(skeleton.get()); error != 0) {
@@ -65,11 +72,11 @@ ActivityProbe::~ActivityProbe() = default;
 Result<ActivityProbe> ActivityProbe::load(Options options) {
   ActivityProbe probe;
   if (options.sleepable) {
-    probe.implementation_->skeleton = load_skeleton(options.ring_bytes, true);
+    probe.implementation_->skeleton = load_skeleton(options, true);
     probe.implementation_->sleepable = probe.implementation_->skeleton != nullptr;
   }
   if (!probe.implementation_->skeleton) {
-    probe.implementation_->skeleton = load_skeleton(options.ring_bytes, false);
+    probe.implementation_->skeleton = load_skeleton(options, false);
   }
   if (!probe.implementation_->skeleton) {
     return fail(ErrorKind::unavailable, std::string("the kernel refused the BPF program: ") + strerror(errno),

@@ -8,6 +8,7 @@
 
 #include "abi/bpf_events.h"
 #include "base/result.h"
+#include "probes/kernel/ring.h"
 
 namespace kvet::probes {
 
@@ -17,6 +18,7 @@ class ActivityProbe {
     // A full batch of 256 records takes 16.5 KB: 32 MiB hold 2,000 of them, half a million records, 1.7 s at 300 k/s.
     uint32_t ring_bytes = 32u << 20;
     bool sleepable = true;  // tried first: it survives a page that is not present
+    const TargetMap* targets = nullptr;  // these processes' batches and nobody else's; nullptr: everybody's
   };
 
   // Errors: unavailable (no privileges, no BTF; the reason and what to do).

@@ -24,7 +24,8 @@ constexpr const char* sender_path = KVET_BINARY_DIR "/src/inject/batch_sender";
 // The sending program, with a pipe to each end. It ends when its standard input does.
 class Sender {
  public:
-  explicit Sender(int batches) {
+  // `targets`: it adds itself before it sends anything.
+  explicit Sender(int batches, TargetMap* targets = nullptr) {
     int in[2], out[2];
     EXPECT_EQ(pipe(in), 0);
     EXPECT_EQ(pipe(out), 0);
@@ -34,6 +35,9 @@ class Sender {
       dup2(out[1], 1);
       for (const int descriptor : {in[0], in[1], out[0], out[1]}) {
         close(descriptor);
+      }
+      if (targets != nullptr && !targets->add(getpid())) {
+        _exit(126);
       }
       execl(sender_path, sender_path, std::to_string(batches).c_str(), nullptr);
       _exit(127);
@@ -70,9 +74,9 @@ class Sender {
 
 class RoundTrip : public testing::TestWithParam<bool> {
  protected:
-  void load(uint32_t ring_bytes) {
+  void load(uint32_t ring_bytes, const TargetMap* targets = nullptr) {
     libbpf_set_print([](libbpf_print_level, const char*, va_list) { return 0; });
-    auto probe = ActivityProbe::load({.ring_bytes = ring_bytes, .sleepable = GetParam()});
+    auto probe = ActivityProbe::load({.ring_bytes = ring_bytes, .sleepable = GetParam(), .targets = targets});
     if (!probe) {
       GTEST_SKIP() << "no BPF here: " << probe.error().message();
     }
@@ -168,6 +172,27 @@ TEST_P(RoundTrip, WhatAFullRingLosesIsCountedToTheRecordTheTailIncluded) {
   EXPECT_EQ(counters[KVET_COUNTER_EVENTS] + counters[KVET_COUNTER_BATCH_RESERVE_FAILED] +
                 counters[KVET_COUNTER_BATCH_COPY_FAILED],
             201u);
+}
+
+TEST_P(RoundTrip, WhoIsNotRecordedCannotSendAnything) {
+  auto targets = TargetMap::create();
+  if (!targets) {
+    GTEST_SKIP() << "no BPF here: " << targets.error().message();
+  }
+  load(1 << 20, &*targets);
+  if (IsSkipped()) {
+    return;
+  }
+  Sender stranger(5);
+  EXPECT_GT(stranger.records(), 0u);
+  drain();
+  EXPECT_TRUE(sink_.ranges.empty());
+  EXPECT_EQ(probe_->counters()[KVET_COUNTER_EVENTS], 0u);
+  Sender sender(5, &*targets);
+  expected_pid_ = sender.pid();
+  const unsigned sent = sender.records();
+  drain();
+  EXPECT_EQ(sink_.ranges.size(), sent);
 }
 
 TEST_P(RoundTrip, DetachedMeansNothingIsSentAnyMore) {

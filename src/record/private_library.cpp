@@ -5,6 +5,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -12,6 +13,8 @@
 
 #include "base/file_descriptor.h"
 #include "record/embedded_inject.h"
+#include "record/mappings.h"
+#include "record/process_facts.h"
 
 namespace kvet::record {
 
@@ -34,6 +37,11 @@ bool write_all(int descriptor, std::span<const std::byte> bytes) {
     bytes = bytes.subspan(static_cast<size_t>(written));
   }
   return true;
+}
+
+// Has any process been started with this path in its environment? What it starts inherits that in turn.
+bool is_named_by_somebody(const std::string& path) {
+  return std::ranges::any_of(all_processes(), [&](int pid) { return read_proc_file(pid, "environ").contains(path); });
 }
 
 }  // namespace
@@ -69,7 +77,9 @@ PrivateLibrary::PrivateLibrary(PrivateLibrary&& other) noexcept
     : folder_(std::exchange(other.folder_, {})), path_(std::exchange(other.path_, {})), kept_(other.kept_) {}
 
 PrivateLibrary::~PrivateLibrary() {
-  if (!folder_.empty() && !kept_) {
+  // A process that outlives the recording looks for the file when it starts CUDA. Were the name free by then, anybody could
+  // put a library of his own there.
+  if (!folder_.empty() && !kept_ && !is_named_by_somebody(path_)) {
     unlink(path_.c_str());
     rmdir(folder_.c_str());
   }

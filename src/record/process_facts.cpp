@@ -126,9 +126,11 @@ std::vector<ThreadIds> threads_of(int pid) {
   return threads;
 }
 
+std::vector<int> all_processes() { return numbers_in("/proc"); }
+
 std::vector<int> process_tree(int pid) {
   std::map<int, std::vector<int>> children;
-  for (const int id : numbers_in("/proc")) {
+  for (const int id : all_processes()) {
     const auto parent = field(read_proc_file(id, "status"), "PPid:").and_then(whole_number);
     if (parent) {
       children[*parent].push_back(id);

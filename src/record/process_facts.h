@@ -26,6 +26,7 @@ struct ThreadIds {
 };
 [[nodiscard]] std::vector<ThreadIds> threads_of(int pid);
 
+[[nodiscard]] std::vector<int> all_processes();  // that /proc shows
 // The process and all that descend from it, now.
 [[nodiscard]] std::vector<int> process_tree(int pid);
 

@@ -139,6 +139,16 @@ TEST_F(RecordHost, TheTreeIsRecordedToItsEnd) {
   EXPECT_EQ(capture_.api_calls.size(), 100U);
 }
 
+TEST_F(RecordHost, SignalsThatAreTheCommandsReachItAndEndNobodyElse) {
+  SKIP_WITHOUT_BPF();
+  options_.command = {"sh", "-c",
+                      "trap 'exit 7' USR1; kill -PIPE $PPID; kill -XFSZ $PPID; kill -USR1 $PPID; "
+                      "while :; do sleep 0.01; done"};
+  EXPECT_EQ(run().exit_code, 7);
+  EXPECT_TRUE(capture_.complete);
+  EXPECT_EQ(capture_.fact("record.stop"), "exit");
+}
+
 TEST_F(RecordHost, ADurationEndsTheRecordingAndNotTheTarget) {
   SKIP_WITHOUT_BPF();
   options_.command = {

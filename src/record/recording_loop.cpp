@@ -60,8 +60,15 @@ void Recording::wait() {
 
 void Recording::handle_signals() {
   while (const auto number = signals_->next()) {
-    if (*number == SIGCHLD) {
-      continue;  // update() looks
+    if (*number == SIGCHLD || *number == SIGPIPE || *number == SIGXFSZ) {
+      continue;  // update() looks; and a write that fails says so itself
+    }
+    if (*number == SIGUSR1 || *number == SIGUSR2) {
+      // Meant for the command, as when a batch system asks for a checkpoint.
+      if (target_) {
+        target_->forward(*number);
+      }
+      continue;
     }
     ++interrupts_;
     if (!target_ || target_->ended() || interrupts_ > 1) {
@@ -193,8 +200,20 @@ void Recording::every_second(int64_t now_ns) {
     store_complained_ = true;
     print_warning("the capture is not written any more: " + committed.error().message());
   }
-  // A process whose exit was lost (a full ring) must not keep the recording alive.
-  std::erase_if(alive_, [](int32_t pid) { return kill(pid, 0) != 0 && errno == ESRCH; });
+  // A process whose exit was lost (a full ring) must not keep the recording alive. One whose exit is only on its way, and
+  // perhaps the fork of its child with it, is not there either: so twice, a second apart.
+  std::set<int32_t> missing;
+  for (const int32_t pid : alive_) {
+    if (kill(pid, 0) != 0 && errno == ESRCH) {
+      missing.insert(pid);
+    }
+  }
+  for (const int32_t pid : missing) {
+    if (missing_.contains(pid)) {
+      alive_.erase(pid);
+    }
+  }
+  missing_ = std::move(missing);
   note_survivors(now_ns);
 }
 

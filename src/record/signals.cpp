@@ -8,7 +8,7 @@ namespace kvet::record {
 Signals::Signals() {
   sigset_t ours;
   sigemptyset(&ours);
-  for (const int number : {SIGINT, SIGTERM, SIGCHLD}) {
+  for (const int number : {SIGINT, SIGTERM, SIGQUIT, SIGUSR1, SIGUSR2, SIGPIPE, SIGXFSZ, SIGCHLD}) {
     sigaddset(&ours, number);
   }
   // A signal that is ignored is read all the same once it is blocked, but nohup(1) means what it says.
@@ -20,7 +20,12 @@ Signals::Signals() {
   file_.reset(signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
-Signals::~Signals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+Signals::~Signals() {
+  // What came too late to be answered must not end the program now.
+  while (next()) {
+  }
+  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
 
 std::optional<int> Signals::next() {
   signalfd_siginfo information;

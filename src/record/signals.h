@@ -11,7 +11,10 @@ namespace kvet::record {
 
 class Signals {
  public:
-  Signals();   // from now on SIGINT, SIGTERM, SIGCHLD, and SIGHUP where it is not ignored, are read here
+  // From now on SIGINT, SIGTERM, SIGQUIT, SIGCHLD, those that a command may be sent for its own purposes (SIGUSR1 and
+  // SIGUSR2), those that say what the failing write says (SIGPIPE and SIGXFSZ), and SIGHUP where it is not ignored, are
+  // read here.
+  Signals();
   ~Signals();  // and from now on they do again what they did
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;

@@ -7,13 +7,18 @@
 namespace kvet::record {
 namespace {
 
-TEST(Signals, ThoseOfATerminalAreRead) {
+TEST(Signals, AreReadAndEndNobody) {
   Signals signals;
-  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGPIPE, SIGXFSZ}) {
     raise(number);
     EXPECT_EQ(signals.next(), number);
     EXPECT_EQ(signals.next(), std::nullopt);
   }
+}
+
+TEST(Signals, OneThatNobodyReadEndsNobodyLater) {
+  const Signals signals;
+  raise(SIGINT);
 }
 
 // nohup kvet record -- CMD: that the terminal goes neither stops the recording nor reaches the command.

@@ -264,6 +264,7 @@ bool Attacher::uses_cuda(int pid) const {
 
 std::vector<int> Attacher::processes() const {
   std::vector<int> all;
+  all.reserve(processes_.size());
   for (const auto& [pid, process] : processes_) {
     all.push_back(pid);
   }

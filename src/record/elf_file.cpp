@@ -128,6 +128,7 @@ bool ElfFile::read_dynamic() {
       case DT_SYMTAB: symbols_ = file_offset(entry->d_un.d_ptr).value_or(0); break;
       case DT_GNU_HASH: gnu_hash_ = file_offset(entry->d_un.d_ptr).value_or(0); break;
       case DT_HASH: hash_ = file_offset(entry->d_un.d_ptr).value_or(0); break;
+      default: break;
     }
   }
   if (strings_ == 0 || symbols_ == 0 || (gnu_hash_ == 0 && hash_ == 0)) {

@@ -276,6 +276,7 @@ TEST_F(LaunchProbeTest, NothingIsMissedFromManyThreads) {
   auto* launch = cuda_.find<Two>("cuGraphLaunch");
   constexpr size_t threads = 4, launches = 5000;
   std::vector<std::thread> running;
+  running.reserve(threads);
   for (size_t thread = 0; thread < threads; ++thread) {
     running.emplace_back([&, thread] {
       for (size_t index = 0; index < launches; ++index) {

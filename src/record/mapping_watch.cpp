@@ -61,6 +61,7 @@ Result<MappingWatch> MappingWatch::open() {
 
 std::vector<int> MappingWatch::descriptors() const {
   std::vector<int> all;
+  all.reserve(cpus_.size());
   for (const Cpu& cpu : cpus_) {
     all.push_back(cpu.event.get());
   }

@@ -12,8 +12,9 @@ namespace {
 
 // One line: "7f00-7f10 r-xp 00001000 08:01 1234   /path with blanks".
 bool parse(std::string_view line, Mapping& mapping) {
-  const char* const end = line.data() + line.size();
-  auto parsed = std::from_chars(line.data(), end, mapping.begin, 16);
+  const char* const start = line.data();
+  const char* const end = start + line.size();
+  auto parsed = std::from_chars(start, end, mapping.begin, 16);
   if (parsed.ec != std::errc{} || parsed.ptr == end || *parsed.ptr != '-') {
     return false;
   }
@@ -21,7 +22,7 @@ bool parse(std::string_view line, Mapping& mapping) {
   if (parsed.ec != std::errc{} || end - parsed.ptr < 6 || parsed.ptr[0] != ' ' || parsed.ptr[3] != 'x') {
     return false;
   }
-  const size_t slash = line.find('/', static_cast<size_t>(parsed.ptr - line.data()));
+  const size_t slash = line.find('/', static_cast<size_t>(parsed.ptr - start));
   if (slash == std::string_view::npos) {
     return false;  // no file
   }

@@ -1,6 +1,7 @@
 // The passes of a recording up to the target's start.
 #include "record/recording.h"
 
+#include <fmt/core.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -111,7 +112,7 @@ Result<void> Recording::choose_tier() {
                   "--tier host and --tier unprivileged do without it");
     }
     for (const auto& [source, why] : kernel_->dropped()) {
-      print_warning("no recording of " + source + ": " + why);
+      print_warning(fmt::format("no recording of {}: {}", source, why));
     }
   } else if (plan_.inject) {
     auto ring = probes::MemoryRing::create();

@@ -94,6 +94,7 @@ class Recording {
   FileDescriptor joined_;  // pidfd of --pid
 
   std::set<int32_t> alive_;            // processes of the target, where eBPF follows them
+  std::set<int32_t> missing_;          // of these, gone at the last look
   std::set<ProcessId> with_table_;     // and those whose injected library showed itself
   std::vector<ProcessId> exited_;      // to be finished once the rings were read
   std::set<std::string> complained_;   // each failure is said once

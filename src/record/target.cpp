@@ -127,7 +127,7 @@ Result<std::string> find_command(const std::string& name, const Environment& env
   // As execvp(3) does where PATH is not set.
   const std::string_view path = variable(environment, "PATH").value_or("/bin:/usr/bin");
   for (const std::string_view folder : split(path, ':')) {
-    const std::string candidate = folder.empty() ? "./" + name : std::string(folder) + "/" + name;
+    std::string candidate = folder.empty() ? "./" + name : std::string(folder) + "/" + name;
     if (!name.empty() && is_executable_file(candidate)) {
       return candidate;
     }

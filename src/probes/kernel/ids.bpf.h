@@ -23,7 +23,7 @@ struct pid_namespace {
 } __attribute__((preserve_access_index));
 struct upid {
   int nr;
-  struct pid_namespace *ns;
+  struct pid_namespace* ns;
 } __attribute__((preserve_access_index));
 struct pid {
   unsigned int level;
@@ -48,24 +48,24 @@ struct task_struct {
   int tgid;
   char comm[16];
   int exit_code;
-  void *mm;
+  void* mm;
   unsigned int __state;
   struct sched_entity se;
-  struct pid *thread_pid;
-  struct task_struct *group_leader;
-  struct signal_struct *signal;
+  struct pid* thread_pid;
+  struct task_struct* group_leader;
+  struct signal_struct* signal;
   _Bool throttled;
 } __attribute__((preserve_access_index));
 
 /* 0: not visible from there. */
-static __always_inline kvet_u32 number_of(struct pid *pid) {
+static __always_inline kvet_u32 number_of(struct pid* pid) {
   kvet_u64 numbers = bpf_core_field_offset(struct pid, numbers);
   kvet_u64 size = bpf_core_type_size(struct upid);
   kvet_u32 deepest = pid ? BPF_CORE_READ(pid, level) : 0;
   kvet_u32 level;
   /* A process has one number per level, from the machine's namespace down to its own. */
   for (level = 1; level < NAMESPACE_LEVELS; ++level) {
-    struct upid *upid = (void *)pid + numbers + level * size;
+    struct upid* upid = (void*)pid + numbers + level * size;
     if (level > deepest) {
       break;
     }
@@ -76,22 +76,22 @@ static __always_inline kvet_u32 number_of(struct pid *pid) {
   return 0;
 }
 
-static __always_inline kvet_u32 thread_id_of(struct task_struct *task) {
+static __always_inline kvet_u32 thread_id_of(struct task_struct* task) {
   return namespace_number == 0 ? (kvet_u32)BPF_CORE_READ(task, pid) : number_of(BPF_CORE_READ(task, thread_pid));
 }
 
-static __always_inline kvet_u32 process_id_of(struct task_struct *task) {
+static __always_inline kvet_u32 process_id_of(struct task_struct* task) {
   return namespace_number == 0 ? (kvet_u32)BPF_CORE_READ(task, tgid)
-                              : number_of(BPF_CORE_READ(task, group_leader, thread_pid));
+                               : number_of(BPF_CORE_READ(task, group_leader, thread_pid));
 }
 
 /* As bpf_get_current_pid_tgid(): the process above, the thread below. */
 static __always_inline kvet_u64 current_ids(void) {
-  struct task_struct *task;
+  struct task_struct* task;
   if (namespace_number == 0) {
     return bpf_get_current_pid_tgid();
   }
-  task = (struct task_struct *)bpf_get_current_task();
+  task = (struct task_struct*)bpf_get_current_task();
   return (kvet_u64)process_id_of(task) << 32 | thread_id_of(task);
 }
 

@@ -15,7 +15,7 @@
 #include "probes/launch/launch.h"
 
 /* Set before loading. */
-const volatile _Bool count_only = 0;
+const volatile kvet_u32 count_only = 0;
 
 /* An event is 104 bytes; 16 MiB hold about 160,000. Read every 5 ms, that is 32 million launches per second; the
  * slack bridges half a second at 300,000 per second while the recorder waits for a disk. */
@@ -107,9 +107,9 @@ static __always_inline struct handle handle_of(kvet_u64 value, _Bool is_stream) 
 }
 
 /* The number of the capture that a stream or event belongs to; 0: none that is going on. */
-static __always_inline kvet_u64 capture_of(struct handle *handle) {
-  kvet_u32 *going_on = bpf_map_lookup_elem(&capturing_processes, &handle->process_id);
-  kvet_u64 *number;
+static __always_inline kvet_u64 capture_of(struct handle* handle) {
+  kvet_u32* going_on = bpf_map_lookup_elem(&capturing_processes, &handle->process_id);
+  kvet_u64* number;
   if (!going_on || !*going_on) {
     return 0;
   }
@@ -122,7 +122,7 @@ static __always_inline kvet_u64 capture_of(struct handle *handle) {
 
 static __always_inline void count_launch(kvet_u32 captured) {
   kvet_u32 process_id = current_ids() >> 32;
-  struct launch_count *launch_count = bpf_map_lookup_elem(&launch_counts, &process_id);
+  struct launch_count* launch_count = bpf_map_lookup_elem(&launch_counts, &process_id);
   if (!launch_count) {
     struct launch_count none = {};
     bpf_map_update_elem(&launch_counts, &process_id, &none, BPF_NOEXIST);
@@ -158,7 +158,7 @@ struct launch_params {
   kvet_u64 stream;
 };
 
-static __always_inline void read_launch(struct arguments *arguments, struct call *call) {
+static __always_inline void read_launch(struct arguments* arguments, struct call* call) {
   switch (call->cookie & 0xff) {
     case KVET_FUNCTION_LAUNCH_KERNEL:
       call->function = argument(arguments, 0);
@@ -175,7 +175,7 @@ static __always_inline void read_launch(struct arguments *arguments, struct call
     case KVET_FUNCTION_LAUNCH_KERNEL_EX: {
       struct launch_config config = {};
       call->function = argument(arguments, 1);
-      if (bpf_probe_read_user(&config, sizeof(config), (void *)argument(arguments, 0)) == 0) {
+      if (bpf_probe_read_user(&config, sizeof(config), (void*)argument(arguments, 0)) == 0) {
         __builtin_memcpy(call->grid, config.grid, sizeof(call->grid));
         __builtin_memcpy(call->block, config.block, sizeof(call->block));
         call->shared_bytes = config.shared_bytes;
@@ -186,7 +186,7 @@ static __always_inline void read_launch(struct arguments *arguments, struct call
     }
     case KVET_FUNCTION_LAUNCH_MULTI_DEVICE: {
       struct launch_params params = {};
-      if (bpf_probe_read_user(&params, sizeof(params), (void *)argument(arguments, 0)) == 0) {
+      if (bpf_probe_read_user(&params, sizeof(params), (void*)argument(arguments, 0)) == 0) {
         call->function = params.function;
         __builtin_memcpy(call->grid, params.grid, sizeof(call->grid));
         __builtin_memcpy(call->block, params.block, sizeof(call->block));
@@ -208,7 +208,7 @@ static __always_inline void read_launch(struct arguments *arguments, struct call
   call->stream = stream_argument(call->stream, call->cookie);
 }
 
-static __always_inline void keep_call(struct call *call) {
+static __always_inline void keep_call(struct call* call) {
   kvet_u32 thread_id = (kvet_u32)current_ids();
   if (bpf_map_lookup_elem(&calls, &thread_id)) {
     count(KVET_COUNTER_LAUNCH_UNMATCHED); /* the call before never returned */
@@ -219,7 +219,7 @@ static __always_inline void keep_call(struct call *call) {
 }
 
 SEC("uprobe")
-int launch_entry(struct pt_regs *registers) {
+int launch_entry(struct pt_regs* registers) {
   kvet_u32 cookie = (kvet_u32)bpf_get_attach_cookie(registers);
   struct arguments arguments = {};
   struct call call = {};
@@ -266,9 +266,9 @@ int launch_entry(struct pt_regs *registers) {
   return 0;
 }
 
-static __always_inline void capture_begins(struct call *call) {
+static __always_inline void capture_begins(struct call* call) {
   struct handle stream = handle_of(call->stream, 1);
-  kvet_u32 *going_on;
+  kvet_u32* going_on;
   kvet_u32 zero = 0;
   /* The time is a number that no other capture of this machine has: one thread cannot begin two in a nanosecond, and
    * the thread id tells threads apart. */
@@ -292,10 +292,10 @@ static __always_inline void capture_begins(struct call *call) {
 #define CUDA_ERROR_STREAM_CAPTURE_UNMATCHED 903
 #define CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD 908
 
-static __always_inline void capture_ends(struct call *call, kvet_i32 result) {
+static __always_inline void capture_ends(struct call* call, kvet_i32 result) {
   struct handle stream = handle_of(call->stream, 1);
   kvet_u64 number = capture_of(&stream);
-  kvet_u32 *going_on;
+  kvet_u32* going_on;
 
   if (!number || result == CUDA_ERROR_ILLEGAL_STATE || result == CUDA_ERROR_STREAM_CAPTURE_UNMATCHED ||
       result == CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD) {
@@ -308,9 +308,9 @@ static __always_inline void capture_ends(struct call *call, kvet_i32 result) {
   }
 }
 
-static __always_inline void send(struct call *call, kvet_i32 result) {
+static __always_inline void send(struct call* call, kvet_i32 result) {
   kvet_u64 id = current_ids();
-  struct kvet_event_launch *event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
+  struct kvet_event_launch* event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
   if (!event) {
     count(KVET_COUNTER_RESERVE_FAILED);
     return;
@@ -336,9 +336,9 @@ static __always_inline void send(struct call *call, kvet_i32 result) {
 }
 
 SEC("uretprobe")
-int launch_return(struct pt_regs *registers) {
+int launch_return(struct pt_regs* registers) {
   kvet_u32 thread_id = (kvet_u32)current_ids();
-  struct call *call = bpf_map_lookup_elem(&calls, &thread_id);
+  struct call* call = bpf_map_lookup_elem(&calls, &thread_id);
   kvet_i32 result = (kvet_i32)PT_REGS_RC(registers);
 
   if (!call) {

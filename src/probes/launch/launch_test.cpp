@@ -86,10 +86,10 @@ TEST(LaunchFunctions, CountingLeavesTheReturnsOfLaunchesAlone) {
   EXPECT_TRUE(counted.contains("cuStreamEndCapture"));
   EXPECT_FALSE(counted.contains("cuLaunchKernel"));
   // What libcuda exports for launching, and the twins for per-thread default streams.
-  for (const char* launch : {"cuLaunchKernel", "cuLaunchKernelEx", "cuLaunchCooperativeKernel",
-                             "cuLaunchCooperativeKernelMultiDevice", "cuGraphLaunch", "cuLaunchHostFunc",
-                             "cuLaunchKernel_ptsz", "cuLaunchKernelEx_ptsz", "cuLaunchCooperativeKernel_ptsz",
-                             "cuGraphLaunch_ptsz", "cuLaunchHostFunc_ptsz"}) {
+  for (const char* launch :
+       {"cuLaunchKernel", "cuLaunchKernelEx", "cuLaunchCooperativeKernel", "cuLaunchCooperativeKernelMultiDevice",
+        "cuGraphLaunch", "cuLaunchHostFunc", "cuLaunchKernel_ptsz", "cuLaunchKernelEx_ptsz",
+        "cuLaunchCooperativeKernel_ptsz", "cuGraphLaunch_ptsz", "cuLaunchHostFunc_ptsz"}) {
     EXPECT_TRUE(returns.contains(launch)) << launch;
   }
   EXPECT_EQ(returns.size(), 11U);

@@ -33,7 +33,7 @@ Result<LaunchProbe> LaunchProbe::load(const TargetMap& targets, UprobeWay way, b
                                       RingReader::Handler handler) {
   LaunchProbe probe;
   auto skeleton = load_skeleton<launch_bpf>("launches", targets.descriptor(), [&](launch_bpf& opened) {
-    opened.rodata->count_only = count_only;
+    opened.rodata->count_only = count_only ? 1 : 0;
     set_uprobe_way(opened.progs.launch_entry, way);
     set_uprobe_way(opened.progs.launch_return, way);
   });

@@ -79,7 +79,7 @@ static __always_inline struct layout layout_of(kvet_u32 function) {
   return (struct layout){-1, -1, -1, -1, -1};
 }
 
-static __always_inline void read_operation(struct arguments *arguments, struct nccl_call *call) {
+static __always_inline void read_operation(struct arguments* arguments, struct nccl_call* call) {
   struct layout layout = layout_of(call->function);
   call->data_type = -1;
   call->peer_or_root = -1;
@@ -95,7 +95,7 @@ static __always_inline void read_operation(struct arguments *arguments, struct n
   call->stream = argument(arguments, layout.stream);
 }
 
-static __always_inline void read_birth(struct pt_regs *registers, struct arguments *arguments, struct nccl_call *call) {
+static __always_inline void read_birth(struct pt_regs* registers, struct arguments* arguments, struct nccl_call* call) {
   kvet_u64 id_at = 0;
   switch (call->function) {
     case KVET_NCCL_INIT_RANK: /* where to, ranks, id by value, rank */
@@ -130,18 +130,18 @@ static __always_inline void read_birth(struct pt_regs *registers, struct argumen
       call->rank = -1;
       break;
   }
-  if (id_at && bpf_probe_read_user(call->id, sizeof(call->id), (void *)id_at) == 0) {
+  if (id_at && bpf_probe_read_user(call->id, sizeof(call->id), (void*)id_at) == 0) {
     call->id_known = 1;
   }
 }
 
 SEC("uprobe")
-int nccl_entry(struct pt_regs *registers) {
+int nccl_entry(struct pt_regs* registers) {
   kvet_u32 function = (kvet_u32)bpf_get_attach_cookie(registers);
   struct call_key key = key_of(function);
   kvet_u32 zero = 0;
   struct arguments arguments = {};
-  struct nccl_call *call = bpf_map_lookup_elem(&scratch, &zero);
+  struct nccl_call* call = bpf_map_lookup_elem(&scratch, &zero);
 
   read_arguments(registers, &arguments);
   if (!call) {
@@ -164,7 +164,7 @@ int nccl_entry(struct pt_regs *registers) {
   return 0;
 }
 
-static __always_inline void fill_header(struct kvet_event_header *header, kvet_u32 kind, kvet_u32 size, kvet_u64 time) {
+static __always_inline void fill_header(struct kvet_event_header* header, kvet_u32 kind, kvet_u32 size, kvet_u64 time) {
   kvet_u64 id = current_ids();
   header->kind = kind;
   header->size = size;
@@ -173,8 +173,8 @@ static __always_inline void fill_header(struct kvet_event_header *header, kvet_u
   header->thread_id = (kvet_u32)id;
 }
 
-static __always_inline void send_operation(struct nccl_call *call, kvet_i32 result, kvet_u64 now) {
-  struct kvet_event_collective_call *event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
+static __always_inline void send_operation(struct nccl_call* call, kvet_i32 result, kvet_u64 now) {
+  struct kvet_event_collective_call* event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
   if (!event) {
     count(KVET_COUNTER_RESERVE_FAILED);
     return;
@@ -193,15 +193,15 @@ static __always_inline void send_operation(struct nccl_call *call, kvet_i32 resu
   count(KVET_COUNTER_EVENTS);
 }
 
-static __always_inline void send_birth(struct nccl_call *call, kvet_i32 rank, kvet_i32 result, kvet_u64 now) {
+static __always_inline void send_birth(struct nccl_call* call, kvet_i32 rank, kvet_i32 result, kvet_u64 now) {
   kvet_u64 communicator = 0;
   kvet_u64 at = call->communicator;
-  struct kvet_event_communicator *event;
+  struct kvet_event_communicator* event;
 
   if (call->function == KVET_NCCL_INIT_ALL) {
     at += 8 * (kvet_u64)rank;
   }
-  if (bpf_probe_read_user(&communicator, sizeof(communicator), (void *)at)) {
+  if (bpf_probe_read_user(&communicator, sizeof(communicator), (void*)at)) {
     communicator = 0;
   }
   event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
@@ -227,9 +227,9 @@ static __always_inline void send_birth(struct nccl_call *call, kvet_i32 rank, kv
 #define MAX_DEVICES_OF_A_PROCESS 32
 
 SEC("uretprobe")
-int nccl_return(struct pt_regs *registers) {
+int nccl_return(struct pt_regs* registers) {
   struct call_key key = key_of((kvet_u32)bpf_get_attach_cookie(registers));
-  struct nccl_call *call = bpf_map_lookup_elem(&calls, &key);
+  struct nccl_call* call = bpf_map_lookup_elem(&calls, &key);
   kvet_i32 result = (kvet_i32)PT_REGS_RC(registers);
   kvet_u64 now = bpf_ktime_get_ns();
 

@@ -13,8 +13,8 @@ struct {
   __uint(max_entries, 1 << 20);
 } events SEC(".maps");
 
-static __always_inline struct kvet_event_process *reserve(kvet_u32 change, struct task_struct *task) {
-  struct kvet_event_process *event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
+static __always_inline struct kvet_event_process* reserve(kvet_u32 change, struct task_struct* task) {
+  struct kvet_event_process* event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
   if (!event) {
     count(KVET_COUNTER_RESERVE_FAILED);
     return 0;
@@ -32,19 +32,19 @@ static __always_inline struct kvet_event_process *reserve(kvet_u32 change, struc
   return event;
 }
 
-static __always_inline void submit(struct kvet_event_process *event) {
+static __always_inline void submit(struct kvet_event_process* event) {
   bpf_ringbuf_submit(event, BPF_RB_FORCE_WAKEUP);
   count(KVET_COUNTER_EVENTS);
 }
 
 SEC("raw_tp/sched_process_fork")
-int process_fork(struct bpf_raw_tracepoint_args *context) {
-  struct task_struct *parent = (struct task_struct *)context->args[0];
-  struct task_struct *child = (struct task_struct *)context->args[1];
+int process_fork(struct bpf_raw_tracepoint_args* context) {
+  struct task_struct* parent = (struct task_struct*)context->args[0];
+  struct task_struct* child = (struct task_struct*)context->args[1];
   kvet_u32 parent_id = process_id_of(parent);
   kvet_u32 child_id = process_id_of(child);
   kvet_u32 present = 1;
-  struct kvet_event_process *event;
+  struct kvet_event_process* event;
 
   if (parent_id == child_id || !is_target(parent_id)) {
     return 0; /* a thread, or somebody else's process */
@@ -62,9 +62,9 @@ int process_fork(struct bpf_raw_tracepoint_args *context) {
 }
 
 SEC("raw_tp/sched_process_exec")
-int process_exec(struct bpf_raw_tracepoint_args *context) {
-  struct task_struct *task = (struct task_struct *)context->args[0];
-  struct kvet_event_process *event;
+int process_exec(struct bpf_raw_tracepoint_args* context) {
+  struct task_struct* task = (struct task_struct*)context->args[0];
+  struct kvet_event_process* event;
 
   if (!is_target(process_id_of(task))) {
     return 0;
@@ -79,10 +79,10 @@ int process_exec(struct bpf_raw_tracepoint_args *context) {
 }
 
 SEC("raw_tp/sched_process_exit")
-int process_exit(struct bpf_raw_tracepoint_args *context) {
-  struct task_struct *task = (struct task_struct *)context->args[0];
+int process_exit(struct bpf_raw_tracepoint_args* context) {
+  struct task_struct* task = (struct task_struct*)context->args[0];
   kvet_u32 process_id = process_id_of(task);
-  struct kvet_event_process *event;
+  struct kvet_event_process* event;
 
   /* `live` was already lowered for this thread: 0 means that it is the last one. */
   if (!is_target(process_id) || BPF_CORE_READ(task, signal, live.counter) != 0) {

@@ -43,7 +43,7 @@ SchedProbe::~SchedProbe() = default;
 Result<SchedProbe> SchedProbe::load(const TargetMap& targets, RingReader::Handler handler) {
   SchedProbe probe;
   auto skeleton = load_skeleton<sched_bpf>("scheduler", targets.descriptor(), [](sched_bpf& opened) {
-    opened.rodata->has_state_argument = switch_tells_state();
+    opened.rodata->has_state_argument = switch_tells_state() ? 1 : 0;
   });
   if (!skeleton) {
     return std::unexpected(skeleton.error());

@@ -21,7 +21,7 @@ struct pt_regs___arm64 {
 
 /* Since Linux 5.18 sched_switch hands over the previous state as its fourth argument; set from BTF before loading.
  * Reading task->__state instead can see what a concurrent wake-up already changed. */
-const volatile _Bool has_state_argument = 0;
+const volatile kvet_u32 has_state_argument = 0;
 
 /* An event is 104 bytes; 8 MiB hold about 80,000. Read every 5 ms, that is 16 million switches per second, far above
  * what a machine does. */
@@ -57,38 +57,38 @@ struct {
 
 static __always_inline kvet_i32 current_system_call(void) {
   /* At the tracepoint `current` is still the thread that leaves. Exceptions and interrupts set the field to −1. */
-  struct task_struct *task = (struct task_struct *)bpf_get_current_task_btf();
-  void *registers = (void *)bpf_task_pt_regs((void *)task);
+  struct task_struct* task = (struct task_struct*)bpf_get_current_task_btf();
+  void* registers = (void*)bpf_task_pt_regs((void*)task);
   if (!registers) {
     return -1;
   }
 #if defined(__TARGET_ARCH_arm64)
   kvet_i32 number = -1;
-  if (bpf_core_read(&number, sizeof(number), &((struct pt_regs___arm64 *)registers)->syscallno)) {
+  if (bpf_core_read(&number, sizeof(number), &((struct pt_regs___arm64*)registers)->syscallno)) {
     return -1;
   }
   return number;
 #else
   unsigned long number = 0;
-  if (bpf_core_read(&number, sizeof(number), &((struct pt_regs___x86 *)registers)->orig_ax)) {
+  if (bpf_core_read(&number, sizeof(number), &((struct pt_regs___x86*)registers)->orig_ax)) {
     return -1;
   }
   return (kvet_i32)number;
 #endif
 }
 
-static __always_inline kvet_u32 previous_state(struct task_struct *task, struct bpf_raw_tracepoint_args *context) {
+static __always_inline kvet_u32 previous_state(struct task_struct* task, struct bpf_raw_tracepoint_args* context) {
   if (has_state_argument) {
     return (kvet_u32)context->args[3];
   }
   if (bpf_core_field_exists(task->__state)) {
     return BPF_CORE_READ(task, __state);
   }
-  return (kvet_u32)BPF_CORE_READ((struct task_struct___state_5_13 *)task, state);
+  return (kvet_u32)BPF_CORE_READ((struct task_struct___state_5_13*)task, state);
 }
 
-static __always_inline void send(struct interval *interval, kvet_u64 end_ns) {
-  struct kvet_event_off_cpu *event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
+static __always_inline void send(struct interval* interval, kvet_u64 end_ns) {
+  struct kvet_event_off_cpu* event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
   if (!event) {
     count(KVET_COUNTER_RESERVE_FAILED);
     return;
@@ -113,18 +113,18 @@ static __always_inline void send(struct interval *interval, kvet_u64 end_ns) {
 
 /* Some kernels do not show the switch away from certain threads of their own, and so not who came after them. That
  * thread's arrival follows from how long it has run since: what the scheduler added to its run time. */
-static __always_inline kvet_u64 arrival_of(struct task_struct *task, struct interval *interval, kvet_u64 now) {
+static __always_inline kvet_u64 arrival_of(struct task_struct* task, struct interval* interval, kvet_u64 now) {
   kvet_u64 ran = BPF_CORE_READ(task, se.sum_exec_runtime) - BPF_CORE_READ(task, se.prev_sum_exec_runtime);
   kvet_u64 earliest = interval->wake_ns ? interval->wake_ns : interval->start_ns;
   return ran < now - earliest ? now - ran : earliest;
 }
 
-static __always_inline void leaves(struct bpf_raw_tracepoint_args *context, kvet_u32 process_id,
-                                   struct task_struct *task, struct task_struct *next, kvet_u64 now) {
+static __always_inline void leaves(struct bpf_raw_tracepoint_args* context, kvet_u32 process_id,
+                                   struct task_struct* task, struct task_struct* next, kvet_u64 now) {
   kvet_u32 key = BPF_CORE_READ(task, pid);
   kvet_u32 state = previous_state(task, context);
   _Bool involuntary = context->args[0] != 0;
-  struct interval *open = bpf_map_lookup_elem(&intervals, &key);
+  struct interval* open = bpf_map_lookup_elem(&intervals, &key);
   struct interval interval = {};
 
   if (open) {
@@ -161,9 +161,9 @@ static __always_inline void leaves(struct bpf_raw_tracepoint_args *context, kvet
   }
 }
 
-static __always_inline void arrives(struct task_struct *task, kvet_u64 now) {
+static __always_inline void arrives(struct task_struct* task, kvet_u64 now) {
   kvet_u32 key = BPF_CORE_READ(task, pid);
-  struct interval *interval = bpf_map_lookup_elem(&intervals, &key);
+  struct interval* interval = bpf_map_lookup_elem(&intervals, &key);
 
   if (interval) {
     send(interval, now);
@@ -172,9 +172,9 @@ static __always_inline void arrives(struct task_struct *task, kvet_u64 now) {
 }
 
 SEC("raw_tp/sched_switch")
-int sched_switch(struct bpf_raw_tracepoint_args *context) {
-  struct task_struct *previous = (struct task_struct *)context->args[1];
-  struct task_struct *next = (struct task_struct *)context->args[2];
+int sched_switch(struct bpf_raw_tracepoint_args* context) {
+  struct task_struct* previous = (struct task_struct*)context->args[1];
+  struct task_struct* next = (struct task_struct*)context->args[2];
   kvet_u64 now = bpf_ktime_get_ns();
 
   kvet_u32 process_id = process_id_of(previous);
@@ -186,9 +186,9 @@ int sched_switch(struct bpf_raw_tracepoint_args *context) {
   return 0;
 }
 
-static __always_inline void wakes(struct task_struct *task, _Bool by_current) {
+static __always_inline void wakes(struct task_struct* task, _Bool by_current) {
   kvet_u32 key = BPF_CORE_READ(task, pid);
-  struct interval *interval = bpf_map_lookup_elem(&intervals, &key);
+  struct interval* interval = bpf_map_lookup_elem(&intervals, &key);
 
   if (!interval || interval->wake_ns) {
     return;
@@ -203,14 +203,14 @@ static __always_inline void wakes(struct task_struct *task, _Bool by_current) {
 /* sched_waking runs on the waker's CPU and names it; but a wake-up that races with the switch finds no interval yet
  * there, and only the later sched_wakeup (perhaps on another CPU, so without a waker) does. */
 SEC("raw_tp/sched_waking")
-int sched_waking(struct bpf_raw_tracepoint_args *context) {
-  wakes((struct task_struct *)context->args[0], 1);
+int sched_waking(struct bpf_raw_tracepoint_args* context) {
+  wakes((struct task_struct*)context->args[0], 1);
   return 0;
 }
 
 SEC("raw_tp/sched_wakeup")
-int sched_wakeup(struct bpf_raw_tracepoint_args *context) {
-  wakes((struct task_struct *)context->args[0], 0);
+int sched_wakeup(struct bpf_raw_tracepoint_args* context) {
+  wakes((struct task_struct*)context->args[0], 0);
   return 0;
 }
 

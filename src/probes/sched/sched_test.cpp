@@ -20,9 +20,10 @@ TEST(SystemCalls, ThisMachinesNumbersAreClassified) {
   for (const int number : {SYS_ppoll, SYS_pselect6, SYS_epoll_pwait}) {
     EXPECT_EQ(blocking_reason(number), OffCpuReason::poll) << number;
   }
-  for (const int number : {SYS_read, SYS_write, SYS_readv, SYS_writev, SYS_pread64, SYS_pwrite64, SYS_ioctl, SYS_sendto,
-                           SYS_recvfrom, SYS_sendmsg, SYS_recvmsg, SYS_accept, SYS_accept4, SYS_connect, SYS_fsync,
-                           SYS_fdatasync, SYS_openat, SYS_splice, SYS_io_uring_enter, SYS_recvmmsg, SYS_sendmmsg}) {
+  for (const int number :
+       {SYS_read,   SYS_write,     SYS_readv,   SYS_writev,  SYS_pread64,        SYS_pwrite64, SYS_ioctl,
+        SYS_sendto, SYS_recvfrom,  SYS_sendmsg, SYS_recvmsg, SYS_accept,         SYS_accept4,  SYS_connect,
+        SYS_fsync,  SYS_fdatasync, SYS_openat,  SYS_splice,  SYS_io_uring_enter, SYS_recvmmsg, SYS_sendmmsg}) {
     EXPECT_EQ(blocking_reason(number), OffCpuReason::io) << number;
   }
   for (const int number : {SYS_nanosleep, SYS_clock_nanosleep}) {

@@ -106,6 +106,7 @@ void KernelSources::load_activity(probes::ActivityDecoder& activity, const std::
 
 Result<void> KernelSources::start(const std::vector<int>& processes,
                                   const std::vector<std::string>& expected_libraries) {
+  descriptors_.raise();
   for (const int pid : processes) {
     if (auto added = targets_->add(pid); !added) {
       return added;

@@ -20,6 +20,7 @@
 #include "probes/process/process_directory.h"
 #include "probes/sched/decode.h"
 #include "probes/sched/probe.h"
+#include "record/descriptor_limit.h"
 #include "record/loss_ledger.h"
 #include "record/watcher.h"
 
@@ -60,6 +61,7 @@ class KernelSources {
   KernelSources(EventSink& sink, probes::ProcessDirectory& processes);
   void load_activity(probes::ActivityDecoder& activity, const std::string& library);
 
+  DescriptorLimit descriptors_;
   probes::ProcessDirectory& processes_;
   probes::SchedDecoder sched_decoder_;
   probes::LaunchDecoder launch_decoder_;

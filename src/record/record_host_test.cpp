@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -137,6 +138,23 @@ TEST_F(RecordHost, TheTreeIsRecordedToItsEnd) {
   options_.command = {"sh", "-c", std::string(launcher) + " " + look_alike("cuda") + " 1 100 & exit 7"};
   EXPECT_EQ(run().exit_code, 7);
   EXPECT_EQ(capture_.api_calls.size(), 100U);
+}
+
+TEST_F(RecordHost, TheRecorderMayHoldMoreDescriptorsThanTheCommand) {
+  SKIP_WITHOUT_BPF();
+  rlimit before{};
+  getrlimit(RLIMIT_NOFILE, &before);
+  const rlimit few{256, before.rlim_max};
+  ASSERT_GT(before.rlim_max, few.rlim_cur);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+  options_.command = {"sh", "-c",
+                      "test $(ulimit -n) = 256 && test $(awk '/^Max open files/ {print $4}' /proc/$PPID/limits) = " +
+                          std::to_string(before.rlim_max)};
+  EXPECT_EQ(run().exit_code, 0);
+  rlimit after{};
+  getrlimit(RLIMIT_NOFILE, &after);
+  EXPECT_EQ(after.rlim_cur, few.rlim_cur);
+  setrlimit(RLIMIT_NOFILE, &before);
 }
 
 TEST_F(RecordHost, SignalsThatAreTheCommandsReachItAndEndNobodyElse) {

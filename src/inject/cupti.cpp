@@ -46,8 +46,7 @@ void* open_library(const char* name, bool only_if_mapped) {
 void* symbol(void* handle, const char* name) { return dlsym(handle, name); }
 
 bool visit_libraries(const char* cupti_path, LibraryVisitor visit, void* data) {
-  static MappedPath mapped;  // 4 KiB, kept off the target's stack; start-up runs once, on one thread
-  mapped.found = false;
+  MappedPath mapped{};  // not static: the first NVTX call and cuInit may come from two threads at once
   dl_iterate_phdr(remember_cupti, &mapped);
   void* first = mapped.found ? open_library(mapped.path, true) : nullptr;
   if (first != nullptr) {

@@ -107,7 +107,8 @@ enum kvet_process_change { KVET_PROCESS_FORK = 1, KVET_PROCESS_EXEC = 2, KVET_PR
 struct kvet_event_process {
   struct kvet_event_header header;  // of the parent for a fork, else of the process itself
   kvet_u32 change;  // enum kvet_process_change
-  kvet_u32 child;  // process id of the child, for a fork; for an exec its own id, or 0 when another than its first thread called it
+  kvet_u32
+      child;  // process id of the child, for a fork; for an exec its own id, or 0 when another than its first thread called it
   kvet_i32 exit_code;  // as wait(2) gives it, for an exit
   kvet_u32 shares_memory;  // 1: a fork's child runs in its parent's memory until it execs (vfork, posix_spawn)
   char name[16];

@@ -301,7 +301,8 @@ struct kvet_entry_stream {
 #define KVET_MEMORY_TABLES 64u  // processes with a table of their own
 struct kvet_memory_slot {
   kvet_u64 state;  // ticket × 2: free for that ticket; ticket × 2 + 1: filled by it. Compare-and-swap on both ends
-  kvet_u32 thread_id;  // of the writer, as the target sees it, set when the ticket was taken: it may die before it fills
+  kvet_u32
+      thread_id;  // of the writer, as the target sees it, set when the ticket was taken: it may die before it fills
   kvet_u32 reserved;
   kvet_u64 padding[6];
   struct kvet_batch_header header;

@@ -29,8 +29,8 @@ Result<Pattern> Pattern::compile(const std::string& expression) {
   try {
     // __polynomial: libstdc++'s breadth-first matcher. Its default one recurses per character and backtracks without
     // bound, which a hostile text would turn into an endless search; back-references are refused in return.
-    return Pattern(
-        std::make_unique<Compiled>(std::regex(expression, std::regex::ECMAScript | std::regex_constants::__polynomial)));
+    return Pattern(std::make_unique<Compiled>(
+        std::regex(expression, std::regex::ECMAScript | std::regex_constants::__polynomial)));
   } catch (const std::regex_error& failure) {
     return fail(ErrorKind::usage, std::string("is not a regular expression: ") + failure.what(), expression,
                 "Patterns are ECMAScript regular expressions without back-references; write \\( for a parenthesis and "

@@ -19,7 +19,10 @@ TEST(Printable, EscapesWhatMovesTheCursor) {
 }
 
 TEST(Printable, EscapesWhatTurnsTheTextAround) {
-  EXPECT_EQ(printable("a\u202e" "b\u2028" "c\u200b"), "a\\xe2\\x80\\xaeb\\xe2\\x80\\xa8c\\xe2\\x80\\x8b");
+  EXPECT_EQ(printable("a\u202e"
+                      "b\u2028"
+                      "c\u200b"),
+            "a\\xe2\\x80\\xaeb\\xe2\\x80\\xa8c\\xe2\\x80\\x8b");
   EXPECT_EQ(printable("a\u2026\u2192"), "a\u2026\u2192");
 }
 

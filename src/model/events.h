@@ -147,8 +147,18 @@ struct OffCpu {
 };
 
 enum class CollectiveKind : uint8_t {
-  all_reduce, all_gather, reduce_scatter, broadcast, reduce, all_to_all, send, receive, gather, scatter,
-  group_start, group_end,
+  all_reduce,
+  all_gather,
+  reduce_scatter,
+  broadcast,
+  reduce,
+  all_to_all,
+  send,
+  receive,
+  gather,
+  scatter,
+  group_start,
+  group_end,
 };
 struct CollectiveCall {
   ProcessId process;
@@ -200,9 +210,24 @@ struct DeviceReading {
 };
 
 enum class LossKind : uint8_t {
-  cupti_dropped, bad_time, batch_gap, batch_slot, table_full, no_reader, unknown_record, buffer_allocation,
-  ring_full, copy_failed, unmatched, map_full, before_attach, counter_overflow, counter_gap, sampler_died,
-  store_failed, unjoined,
+  cupti_dropped,
+  bad_time,
+  batch_gap,
+  batch_slot,
+  table_full,
+  no_reader,
+  unknown_record,
+  buffer_allocation,
+  ring_full,
+  copy_failed,
+  unmatched,
+  map_full,
+  before_attach,
+  counter_overflow,
+  counter_gap,
+  sampler_died,
+  store_failed,
+  unjoined,
 };
 struct Loss {
   Source source = Source::recorder;

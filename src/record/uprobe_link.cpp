@@ -184,11 +184,11 @@ Attachment attach_uprobes(const probes::UprobeProgram& program, const Library& l
   // Returns first: an entry that is seen then has its return seen. A return without an entry began before the attach.
   Attachment attachment;
   if (program.return_descriptor >= 0 && !select(program, library, true).empty() && returns_are_refused(pid)) {
-    attachment.failure = Error{ErrorKind::unavailable,
-                               "not probed, since its filter would end it at the return of a probed function",
-                               "a process under seccomp",
-                               "use Linux 6.14 or newer, or run it without the filter "
-                               "(docker run --security-opt seccomp=unconfined)"};
+    attachment.failure =
+        Error{ErrorKind::unavailable, "not probed, since its filter would end it at the return of a probed function",
+              "a process under seccomp",
+              "use Linux 6.14 or newer, or run it without the filter "
+              "(docker run --security-opt seccomp=unconfined)"};
     return attachment;
   }
   for (const bool at_return : {true, false}) {

@@ -275,8 +275,9 @@ std::string why(const Verdict& verdict) {
     for (verdict::Word word : verdict.spans) {
       words += (words.empty() ? "" : ", ") + std::string(verdict::name(word));
     }
-    add(words.empty() ? verdict.more_units_reason
-                      : (verdict.end_to_end_undecided ? "the end-to-end interval leaves open " : "the interval spans ") + words);
+    add(words.empty()
+            ? verdict.more_units_reason
+            : (verdict.end_to_end_undecided ? "the end-to-end interval leaves open " : "the interval spans ") + words);
   } else if (text.empty()) {
     add(fmt::format("within ±{:.0f}% it VANISHES", 100 * (std::exp(verdict.margin_log) - 1)) +
         (verdict.threshold_log ? fmt::format(", from {:.3f} on it SURVIVES", std::exp(*verdict.threshold_log)) : ""));

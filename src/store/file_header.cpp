@@ -53,8 +53,7 @@ Result<FileHeader> read_file_header(const std::string& path) {
   std::array<unsigned char, 100> bytes{};
   const ssize_t got = ::pread(file.get(), bytes.data(), bytes.size(), 0);
   if (got < static_cast<ssize_t>(magic.size()) || std::memcmp(bytes.data(), magic.data(), magic.size()) != 0) {
-    return fail(ErrorKind::bad_input, "not a kvet capture", path,
-                "give a file that `kvet record` wrote");
+    return fail(ErrorKind::bad_input, "not a kvet capture", path, "give a file that `kvet record` wrote");
   }
   if (got < static_cast<ssize_t>(bytes.size())) {
     return fail(ErrorKind::bad_input, "the capture is truncated", path, "fetch the file again");

@@ -216,8 +216,8 @@ std::string headline(const Verdict& verdict) {
   }
   if (verdict.end_to_end_undecided) {
     const auto& interval = verdict.levels.at(4).estimate->interval;
-    text += fmt::format(": {} by itself, but end to end ({:.3f} to {:.3f}) it may be a loss", name(verdict.spans.back()),
-                        interval->low, interval->high);
+    text += fmt::format(": {} by itself, but end to end ({:.3f} to {:.3f}) it may be a loss",
+                        name(verdict.spans.back()), interval->low, interval->high);
   } else if (!verdict.spans.empty() && verdict.spans.size() <= 2) {
     text += fmt::format(", between {} and {}", name(verdict.spans.front()), name(verdict.spans.back()));
   }

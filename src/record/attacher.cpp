@@ -78,6 +78,9 @@ void Attacher::maps(int pid, const std::shared_ptr<const Library>& library) {
   attach(pid, library);
   std::vector<const Library*>& mapped = processes_[pid].mapped;
   if (std::ranges::find(mapped, library.get()) == mapped.end()) {
+    if (mapped.empty()) {
+      processes_[pid].mapped_since_ns = now_ns();
+    }
     mapped.push_back(library.get());
     events_.attached(pid, *library);
   }
@@ -124,6 +127,9 @@ bool Attacher::open_table(const WaitingTable& waiting) {
         return other->same_file(*waiting.library);  // exec: the kernel carries the probe over to the new mapping
       });
   process.libraries.push_back(waiting.library);
+  if (process.mapped.empty()) {
+    process.mapped_since_ns = now_ns();
+  }
   process.mapped.push_back(waiting.library.get());
   if (!attached) {
     // Another copy of the library: a container that brings its own. For this process alone.
@@ -213,12 +219,16 @@ void Attacher::on_fork(int parent, int child, bool shares_memory) {
   }
   // What the parent has mapped, the child has: no need to look, and no time, since it may launch at once. The injected
   // library is left out: it is dead in a forked child, and CUDA with it, if it was alive in the parent.
-  const Process parents = {.libraries = found->second.libraries, .mapped = found->second.mapped, .links = {}};
+  const Process parents = {.libraries = found->second.libraries,
+                           .mapped = found->second.mapped,
+                           .mapped_since_ns = found->second.mapped_since_ns,
+                           .links = {}};
   processes_.try_emplace(child);
   for (const auto& library : parents.libraries) {
     attach(child, library);
   }
   processes_[child].mapped = parents.mapped;
+  processes_[child].mapped_since_ns = parents.mapped_since_ns;
   std::erase_if(processes_[child].mapped, [](const Library* library) { return library->kind == LibraryKind::inject; });
 }
 
@@ -260,6 +270,11 @@ bool Attacher::uses_cuda(int pid) const {
   return found != processes_.end() && std::ranges::any_of(found->second.mapped, [](const Library* library) {
            return library->kind != LibraryKind::nccl;
          });
+}
+
+bool Attacher::used_cuda_before(int pid, int64_t time_ns) const {
+  const auto found = processes_.find(pid);
+  return uses_cuda(pid) && found->second.mapped_since_ns < time_ns;
 }
 
 std::vector<int> Attacher::processes() const {

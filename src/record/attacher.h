@@ -51,6 +51,9 @@ class Attacher {
   void on_exec(int pid, int calling_thread);
   void on_exit(int pid);
   [[nodiscard]] bool uses_cuda(int pid) const;
+  // Whether it was seen to before that time. A look at a process that has exec'd since shows what the new program maps,
+  // though the news of the exec is still on the way.
+  [[nodiscard]] bool used_cuda_before(int pid, int64_t time_ns) const;
   [[nodiscard]] std::vector<int> processes() const;
 
   // Processes whose injected library was seen, and of which it is not known yet whether it records.
@@ -62,6 +65,7 @@ class Attacher {
   struct Process {
     std::vector<std::shared_ptr<const Library>> libraries;  // attached to, mapped or only expected to be
     std::vector<const Library*> mapped;
+    int64_t mapped_since_ns = 0;  // CLOCK_MONOTONIC, when the first of them was seen; 0: none was
     UprobeLinks links;
   };
   struct WaitingTable {

@@ -1,4 +1,5 @@
 // Whole recordings of the host tier, with real BPF programs, of a program whose launches are known.
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/mount.h>
@@ -341,7 +342,12 @@ TEST_F(RecordHost, ARecorderInAPidNamespaceSpeaksItsOwnIds) {
   auto capture = store::read_capture(options_.output);
   ASSERT_TRUE(capture) << capture.error().message();
   // The namespace's first processes have its first numbers: the recorder is 1, the shell comes after it.
-  ASSERT_EQ(capture->processes.size(), 3U);
+  std::string seen;
+  for (const Process& process : capture->processes) {
+    seen += fmt::format("{} of {}: {} from {} to {}; ", process.pid, process.parent_pid, capture->text(process.name),
+                        process.start_ns, process.end_ns.value_or(0));
+  }
+  ASSERT_EQ(capture->processes.size(), 3U) << seen;
   for (const Process& process : capture->processes) {
     EXPECT_GT(process.pid, 1);
     EXPECT_LT(process.pid, 20) << "a number from outside";

@@ -147,8 +147,8 @@ void Watcher::on_fork(const kvet_event_process& event) {
 void Watcher::on_exec(const kvet_event_process& event) {
   const auto pid = static_cast<int32_t>(event.header.process_id);
   ProcessNews news{.change = ProcessNews::Change::exec, .pid = pid};
-  news.used_cuda = attacher_->uses_cuda(pid);
   news.time_ns = static_cast<int64_t>(event.header.time_ns);
+  news.used_cuda = attacher_->used_cuda_before(pid, news.time_ns);
   attacher_->on_exec(pid, static_cast<int>(event.child));
   news.name = probes::fixed_text(event.name);
   news.command_line = command_line(pid);

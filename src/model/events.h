@@ -51,6 +51,25 @@ struct Device {
   uint64_t l2_bytes = 0;                      // 0: unknown
   StringId driver_version;
   std::optional<uint32_t> power_limit_milliwatts;
+  bool mig = false;  // not a whole GPU but a MIG instance, with a UUID of its own
+};
+
+// How a context's process shares the device with others.
+enum class ContextSharing : uint8_t {
+  unknown,
+  time_sliced,  // takes turns with contexts of other processes
+  mps,          // a client of the Multi-Process Service: its kernels overlap those of other clients
+};
+// One CUDA context. Which contexts may overlap: questions/contexts.h.
+struct Context {
+  ProcessId process;
+  DeviceId device;
+  uint32_t context_id = 0;
+  ContextSharing sharing = ContextSharing::unknown;
+  bool green = false;              // a green context: part of the device's SMs
+  uint32_t parent_context_id = 0;  // of a green context; 0: none, or unknown
+  std::optional<uint32_t> multiprocessors;  // that it may use, where it may not use all; empty: all, or unknown
+  std::optional<double> mps_thread_percent;  // CUDA_MPS_ACTIVE_THREAD_PERCENTAGE of an MPS client
 };
 
 // One kernel name with one launch configuration.
@@ -245,6 +264,10 @@ struct ClockMapping {
   int64_t offset_ns = 0;
   double drift_ns_per_s = 0;
   std::optional<int64_t> residual_ns;  // median absolute; empty: not verified
+  std::optional<int64_t> residual_p95_ns;  // 95th percentile of the same distances
+  // By how much kernels begin after, and end before, what their executions say, in the time that this mapping gives.
+  // Empty: not known.
+  std::optional<int64_t> start_bias_ns, end_bias_ns;
 };
 
 // One fact about the capture as a whole: see docs/capture-format.md for the keys.

@@ -108,14 +108,17 @@ TEST(Hostile, NotACapture) {
 
 TEST(Hostile, OtherApplicationAndOtherVersions) {
   const std::string path = make_capture("version.kvet");
-  put(path, 60, 2);
+  put(path, 60, 3);
   // Both versions, and what to do.
-  expect_message(path, "format version 2");
-  expect_message(path, "up to version 1");
+  expect_message(path, "format version 3");
+  expect_message(path, "reads version 2");
   expect_message(path, "newer kvet");
   put(path, 60, 0xffffffff);
   expect_message(path, "format version -1");
   put(path, 60, 1);
+  expect_message(path, "format version 1");
+  expect_message(path, "record again");
+  put(path, 60, 2);
   put(path, 68, 0);
   expect_message(path, "not a kvet capture");
 }

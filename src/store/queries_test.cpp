@@ -136,9 +136,9 @@ class Queries : public testing::Test {
       shape.name = sink_->intern(name);
       sink_->on(shape);
     }
-    sink_->on(ClockMapping{ClockSource::activity, {}, 0, activity_offset, 0, 100});
-    sink_->on(ClockMapping{ClockSource::activity, {}, 3993, activity_offset + 7, 0, 100});
-    sink_->on(ClockMapping{ClockSource::counters, DeviceId{0}, 0, counters_offset, 0, 100});
+    sink_->on(ClockMapping{ClockSource::activity, {}, 0, activity_offset, 0, 100, {}, {}, {}});
+    sink_->on(ClockMapping{ClockSource::activity, {}, 3993, activity_offset + 7, 0, 100, {}, {}, {}});
+    sink_->on(ClockMapping{ClockSource::counters, DeviceId{0}, 0, counters_offset, 0, 100, {}, {}, {}});
 
     // K, stream 7: [2000, 2100) and [2200, 2300). A sibling on stream 8: [2060, 2160). A successor in K's own stream that
     // begins early, [2290, 2350), is no sibling.

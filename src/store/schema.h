@@ -30,7 +30,7 @@ namespace kvet::store {
 // "kvet" in ASCII, at offset 68 of the file (SQLite's application_id).
 inline constexpr int32_t application_id = 0x6b766574;
 // SQLite's user_version. Grows with every change of the schema.
-inline constexpr int32_t format_version = 1;
+inline constexpr int32_t format_version = 2;
 
 // What may be read: 126 years in nanoseconds. Sums of two never overflow.
 inline constexpr int64_t time_limit_ns = 4'000'000'000'000'000'000;
@@ -323,6 +323,11 @@ void describe(V& v, R& row) {
   v.time("offset_ns", row.offset_ns, "What to add.");
   v.signed_real("drift_ns_per_s", row.drift_ns_per_s, "What to add per second since from_ns.");
   v.time("residual_ns", row.residual_ns, "Median absolute error after mapping; NULL: not verified.");
+  v.time("residual_p95_ns", row.residual_p95_ns, "95th percentile of the same errors; NULL: not verified.");
+  v.time("start_bias_ns", row.start_bias_ns,
+         "How long after the start of its execution a kernel's first warps are seen in samples; NULL: not known.");
+  v.time("end_bias_ns", row.end_bias_ns,
+         "How long before the end of its execution a kernel's last warps are seen in samples; NULL: not known.");
 }
 
 // Calls action.template operator()<Row>() for every table, in the order in which they are made and read.

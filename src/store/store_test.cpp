@@ -68,8 +68,8 @@ auto members(const Loss& row) {
   return std::tie(a, b, c, d, e, f);
 }
 auto members(const ClockMapping& row) {
-  const auto& [a, b, c, d, e, f] = row;
-  return std::tie(a, b, c, d, e, f);
+  const auto& [a, b, c, d, e, f, g, h, i] = row;
+  return std::tie(a, b, c, d, e, f, g, h, i);
 }
 
 class RoundTrip : public testing::Test {
@@ -209,10 +209,10 @@ TEST_F(RoundTrip, MappingsAreAppliedAndKept) {
   sink_->on(second);
   sink_->on(KernelShape{});
   // Activity: +100 from raw 0; from raw 10^9 on +200 and 2000 ns per second more.
-  const std::vector<ClockMapping> mappings{{ClockSource::activity, {}, 0, 100, 0, 5},
-                                           {ClockSource::activity, {}, 1'000'000'000, 200, 2000, 5},
-                                           {ClockSource::counters, DeviceId{1}, 0, -50, 0, {}},
-                                           {ClockSource::counters, {}, 0, 1'000'000, 0, 7}};
+  const std::vector<ClockMapping> mappings{{ClockSource::activity, {}, 0, 100, 0, 5, {}, {}, {}},
+                                           {ClockSource::activity, {}, 1'000'000'000, 200, 2000, 5, {}, {}, {}},
+                                           {ClockSource::counters, DeviceId{1}, 0, -50, 0, {}, {}, {}, {}},
+                                           {ClockSource::counters, {}, 0, 1'000'000, 0, 7, 21, 900, -70}};
   for (const ClockMapping& mapping : mappings) {
     sink_->on(mapping);
   }
@@ -260,7 +260,7 @@ TEST_F(RoundTrip, ImportedFilesUseTheirOwnClock) {
   sink_->on(Process{});
   sink_->on(Device{});
   sink_->on(KernelShape{});
-  sink_->on(ClockMapping{ClockSource::imported, {}, 0, 300, 0, {}});
+  sink_->on(ClockMapping{ClockSource::imported, {}, 0, 300, 0, {}, {}, {}, {}});
   Execution execution;
   execution.end_ns = 10;
   sink_->on(execution);

@@ -16,6 +16,8 @@ typedef struct kvet_cuda_context* kvet_cuda_context_t;
 typedef struct kvet_cuda_stream* kvet_cuda_stream_t;
 typedef struct kvet_cuda_function* kvet_cuda_function_t;
 typedef struct kvet_cuda_graph_exec* kvet_cuda_graph_exec_t;
+typedef struct kvet_cuda_module* kvet_cuda_module_t;
+typedef struct kvet_cuda_event* kvet_cuda_event_t;
 
 typedef kvet_i32 kvet_cuda_result;  // CUresult
 enum kvet_cuda_result_value {
@@ -24,7 +26,39 @@ enum kvet_cuda_result_value {
   KVET_CUDA_ERROR_OUT_OF_MEMORY = 2,
   KVET_CUDA_ERROR_NOT_INITIALIZED = 3,
   KVET_CUDA_ERROR_DEINITIALIZED = 4,
+  KVET_CUDA_ERROR_DEVICE_UNAVAILABLE = 46,  // held by another process in exclusive mode, or prohibited
   KVET_CUDA_ERROR_NO_DEVICE = 100,
+  KVET_CUDA_ERROR_INVALID_DEVICE = 101,
+  KVET_CUDA_ERROR_NO_BINARY_FOR_GPU = 209,
+  KVET_CUDA_ERROR_INVALID_PTX = 218,
+  KVET_CUDA_ERROR_JIT_COMPILER_NOT_FOUND = 221,
+  KVET_CUDA_ERROR_UNSUPPORTED_PTX_VERSION = 222,
+  KVET_CUDA_ERROR_NOT_FOUND = 500,
+  KVET_CUDA_ERROR_NOT_READY = 600,
+};
+
+// CUdevice_attribute, where kvet's own GPU work asks.
+enum kvet_cuda_device_attribute {
+  KVET_CUDA_DEVICE_MULTIPROCESSOR_COUNT = 16,
+  KVET_CUDA_DEVICE_CAN_MAP_HOST_MEMORY = 19,
+  KVET_CUDA_DEVICE_COMPUTE_MODE = 20,
+  KVET_CUDA_DEVICE_MEMORY_CLOCK_RATE = 36,       // kHz
+  KVET_CUDA_DEVICE_GLOBAL_MEMORY_BUS_WIDTH = 37, // bits
+  KVET_CUDA_DEVICE_L2_CACHE_SIZE = 38,           // bytes
+  KVET_CUDA_DEVICE_COMPUTE_CAPABILITY_MAJOR = 75,
+  KVET_CUDA_DEVICE_COMPUTE_CAPABILITY_MINOR = 76,
+};
+enum kvet_cuda_compute_mode {  // CUcomputemode
+  KVET_CUDA_COMPUTE_MODE_DEFAULT = 0,
+  KVET_CUDA_COMPUTE_MODE_PROHIBITED = 2,
+  KVET_CUDA_COMPUTE_MODE_EXCLUSIVE_PROCESS = 3,
+};
+enum {
+  KVET_CUDA_CONTEXT_SCHEDULE_BLOCKING_SYNC = 4,  // CU_CTX_SCHED_BLOCKING_SYNC: never spins
+  KVET_CUDA_HOST_ALLOCATE_PORTABLE = 1,          // CU_MEMHOSTALLOC_PORTABLE
+  KVET_CUDA_HOST_ALLOCATE_DEVICE_MAPPED = 2,     // CU_MEMHOSTALLOC_DEVICEMAP
+  KVET_CUDA_STREAM_NON_BLOCKING = 1,             // CU_STREAM_NON_BLOCKING
+  KVET_CUDA_EVENT_DEFAULT = 0,                   // CU_EVENT_DEFAULT: with a time
 };
 
 struct kvet_cuda_uuid {

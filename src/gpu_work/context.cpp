@@ -6,6 +6,7 @@
 #include <cctype>
 #include <cstring>
 #include <ctime>
+#include <utility>
 
 namespace kvet::gpu_work {
 
@@ -81,13 +82,12 @@ Result<DeviceFacts> read_facts(const Driver& driver, int ordinal, int device) {
   facts.name = name;
   describe_uuid(uuid, facts);
   const auto ask = [&](int which) { return static_cast<uint64_t>(std::max(0, attribute(driver, which, device, 0))); };
-  facts.capability_major = static_cast<int>(ask(KVET_CUDA_DEVICE_COMPUTE_CAPABILITY_MAJOR));
-  facts.capability_minor = static_cast<int>(ask(KVET_CUDA_DEVICE_COMPUTE_CAPABILITY_MINOR));
-  facts.multiprocessors = static_cast<uint32_t>(ask(KVET_CUDA_DEVICE_MULTIPROCESSOR_COUNT));
-  facts.l2_bytes = ask(KVET_CUDA_DEVICE_L2_CACHE_SIZE);
+  facts.capability_major = static_cast<int>(ask(KVET_CUDA_COMPUTE_MAJOR));
+  facts.capability_minor = static_cast<int>(ask(KVET_CUDA_COMPUTE_MINOR));
+  facts.multiprocessors = static_cast<uint32_t>(ask(KVET_CUDA_MULTIPROCESSORS));
+  facts.l2_bytes = ask(KVET_CUDA_L2_BYTES);
   // Two transfers per clock (CUDA C++ Best Practices Guide, "Theoretical Bandwidth Calculation"); the clock is in kHz.
-  facts.peak_dram_bytes_per_second =
-      2 * ask(KVET_CUDA_DEVICE_MEMORY_CLOCK_RATE) * 1000 * (ask(KVET_CUDA_DEVICE_GLOBAL_MEMORY_BUS_WIDTH) / 8);
+  facts.peak_dram_bytes_per_second = 2 * ask(KVET_CUDA_MEMORY_CLOCK_KHZ) * 1000 * (ask(KVET_CUDA_MEMORY_BUS_BITS) / 8);
   return facts;
 }
 
@@ -95,8 +95,8 @@ Result<int> find_device(const Driver& driver, const DeviceChoice& choice, Device
   int count = 0;
   int result = driver.device_get_count(&count);
   if (result != KVET_CUDA_SUCCESS || count <= 0) {
-    return fail(ErrorKind::unavailable, "the NVIDIA driver shows no GPU",
-                {}, "Unset CUDA_VISIBLE_DEVICES, or give the container a GPU");
+    return fail(ErrorKind::unavailable, "the NVIDIA driver shows no GPU", {},
+                "Unset CUDA_VISIBLE_DEVICES, or give the container a GPU");
   }
   const std::string wanted = uuid_digits(choice.uuid);
   if (choice.number < 0 && wanted.empty()) {
@@ -131,11 +131,12 @@ Result<void> check_usable(const Driver& driver, int device, const DeviceFacts& f
                 "Turn MIG off (nvidia-smi -mig 0), or choose a GPU without it");
   }
   if (facts.capability_major < 7) {
-    return fail(ErrorKind::unavailable,
-                fmt::format("its compute capability {}.{} is below 7.0", facts.capability_major, facts.capability_minor),
-                facts.name, "kvet's own kernels need Volta or later");
+    return fail(
+        ErrorKind::unavailable,
+        fmt::format("its compute capability {}.{} is below 7.0", facts.capability_major, facts.capability_minor),
+        facts.name, "kvet's own kernels need Volta or later");
   }
-  const int mode = attribute(driver, KVET_CUDA_DEVICE_COMPUTE_MODE, device, KVET_CUDA_COMPUTE_MODE_DEFAULT);
+  const int mode = attribute(driver, KVET_CUDA_COMPUTE_MODE, device, KVET_CUDA_COMPUTE_MODE_DEFAULT);
   if (mode == KVET_CUDA_COMPUTE_MODE_PROHIBITED) {
     return fail(ErrorKind::unavailable, "its compute mode is \"prohibited\"", facts.name, "Run nvidia-smi -c DEFAULT");
   }

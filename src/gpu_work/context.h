@@ -41,7 +41,7 @@ struct DeviceChoice {
 struct DeviceFacts {
   int ordinal = 0;
   std::string name;
-  std::string uuid;      // "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
+  std::string uuid;  // "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
   std::string uuid_hex;  // the same 16 bytes as 32 lower-case digits
   int capability_major = 0, capability_minor = 0;
   uint32_t multiprocessors = 0;
@@ -161,7 +161,7 @@ class Context {
   [[nodiscard]] Result<DeviceBuffer> allocate(size_t bytes) const;
   [[nodiscard]] Result<MappedBuffer> allocate_mapped(size_t bytes) const;
   [[nodiscard]] Result<Stream> create_stream() const;  // does not wait for the null stream
-  [[nodiscard]] Result<Event> create_event() const;    // with a time
+  [[nodiscard]] Result<Event> create_event() const;  // with a time
 
   // Each argument must have the size of its .param in the PTX text: pass uint64_t and uint32_t.
   template <class... Arguments>

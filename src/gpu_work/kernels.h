@@ -15,9 +15,9 @@ std::string kernel_text();
 // records[block]; every block stays for `duration_ns`. Ends even if the timer stands still: after duration_ns + 65536 polls.
 struct PulseRecord {
   uint64_t entry_ns;  // first thing the block did
-  uint64_t exit_ns;   // last reading, at or after entry + duration
-  uint32_t sm;        // %smid
-  uint32_t polls;     // readings of the timer between the two
+  uint64_t exit_ns;  // last reading, at or after entry + duration
+  uint32_t sm;  // %smid
+  uint32_t polls;  // readings of the timer between the two
   uint64_t reserved;
 };
 static_assert(sizeof(PulseRecord) == 32);

@@ -122,11 +122,12 @@ std::string load(const char* address) {
          address + ", %step;\n";
 }
 std::string store(const char* address) {
-  return std::string("  st.global.v4.u32 [") + address + "], " + vector + ";\n  add.u64 " + address + ", " +
-         address + ", %step;\n";
+  return std::string("  st.global.v4.u32 [") + address + "], " + vector + ";\n  add.u64 " + address + ", " + address +
+         ", %step;\n";
 }
 constexpr const char* fold =
-    "  xor.b32 %sum, %sum, %x@;\n  xor.b32 %sum, %sum, %x1@;\n  xor.b32 %sum, %sum, %x2@;\n  xor.b32 %sum, %sum, %x3@;\n";
+    "  xor.b32 %sum, %sum, %x@;\n  xor.b32 %sum, %sum, %x1@;\n  xor.b32 %sum, %sum, %x2@;\n  xor.b32 %sum, %sum, "
+    "%x3@;\n";
 
 // A read takes a vector's worth of time at a block; the stand-in's figures only keep the memory the limit.
 std::string read_kernel() {
@@ -148,7 +149,8 @@ std::string write_kernel() {
 //simcuda kvet_dram_write registers=64 block_ns=0.1 read=0 write=16 work=2,3 records=0
 .visible .entry kvet_dram_write(.param .u64 records, .param .u64 target, .param .u64 vectors, .param .u64 passes)
 )") + prologue +
-         sweep(8, write_to, "  add.u64 %a, %to, %t;\n", repeat(8, value + store("%a")), repeat(1, value + store("%a"))) +
+         sweep(8, write_to, "  add.u64 %a, %to, %t;\n", repeat(8, value + store("%a")),
+               repeat(1, value + store("%a"))) +
          epilogue;
 }
 
@@ -179,14 +181,16 @@ std::string two_to_one_kernel() {
   }
   const std::string one =
       "  ld.global.nc.v4.u32 {%x0, %x10, %x20, %x30}, [%a];\n  ld.global.nc.v4.u32 {%x1, %x11, %x21, %x31}, [%b];\n"
-      "  xor.b32 %x0, %x0, %x1;\n  xor.b32 %x10, %x10, %x11;\n  xor.b32 %x20, %x20, %x21;\n  xor.b32 %x30, %x30, %x31;\n"
+      "  xor.b32 %x0, %x0, %x1;\n  xor.b32 %x10, %x10, %x11;\n  xor.b32 %x20, %x20, %x21;\n  xor.b32 %x30, %x30, "
+      "%x31;\n"
       "  st.global.v4.u32 [%c], {%x0, %x10, %x20, %x30};\n"
       "  add.u64 %a, %a, %step;\n  add.u64 %b, %b, %step;\n  add.u64 %c, %c, %step;\n";
   return std::string(R"(
 //simcuda kvet_dram_two_to_one registers=64 block_ns=0.1 read=32 write=16 work=4,5 records=0
 .visible .entry kvet_dram_two_to_one(.param .u64 records, .param .u64 first, .param .u64 second, .param .u64 target, .param .u64 vectors, .param .u64 passes)
 )") + prologue +
-         sweep(4, std::string("  ld.param.u64 %first_from, [first];\n  ld.param.u64 %second_from, [second];\n") + write_to,
+         sweep(4,
+               std::string("  ld.param.u64 %first_from, [first];\n  ld.param.u64 %second_from, [second];\n") + write_to,
                "  add.u64 %a, %first_from, %t;\n  add.u64 %b, %second_from, %t;\n  add.u64 %c, %to, %t;\n",
                loads + combined + stores, one) +
          epilogue;

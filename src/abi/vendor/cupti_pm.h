@@ -204,20 +204,6 @@ struct kvet_pm_host_evaluate {
   double* values;  // out
 };
 
-// Driver API: CUdevice is an int, CUresult 0 is success; struct kvet_cuda_uuid is in cuda_driver.h.
-enum kvet_cuda_device_attribute {  // CUdevice_attribute
-  KVET_CUDA_WARP_SIZE = 10,
-  KVET_CUDA_MULTIPROCESSORS = 16,
-  KVET_CUDA_MEMORY_CLOCK_KHZ = 36,
-  KVET_CUDA_MEMORY_BUS_BITS = 37,
-  KVET_CUDA_L2_BYTES = 38,
-  KVET_CUDA_MAX_THREADS_PER_MULTIPROCESSOR = 39,
-  KVET_CUDA_COMPUTE_MAJOR = 75,
-  KVET_CUDA_COMPUTE_MINOR = 76,
-  KVET_CUDA_MAX_SHARED_PER_MULTIPROCESSOR = 81,
-  KVET_CUDA_MAX_REGISTERS_PER_MULTIPROCESSOR = 82,
-  KVET_CUDA_MAX_SHARED_PER_BLOCK_OPTIN = 97,
-  KVET_CUDA_MAX_BLOCKS_PER_MULTIPROCESSOR = 106,
-};
+// Of the driver API, cuda_driver.h has what is needed: CUdevice is an int, CUresult 0 is success.
 
 #endif

@@ -135,7 +135,7 @@ class Runner {
   void launch(size_t number, size_t lane, uint64_t seed, bool dependent) {
     const RigKernel& kernel = case_.kernels[number];
     Task task{log_.reserve(uint64_t(kernel.grid) * (kernel.threads / 32)), zeroes_, seed, uint32_t(number),
-              kernel.shortest_ns, kernel.longest_ns, kernel.early_warps, kernel.early_share};
+              kernel.shortest_ns, kernel.longest_ns, kernel.power, kernel.early_warps, kernel.early_share};
     cudaLaunchConfig_t configuration = {};
     configuration.gridDim = kernel.grid;
     configuration.blockDim = kernel.threads;

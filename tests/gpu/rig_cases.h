@@ -13,6 +13,7 @@ struct RigKernel {
   const void* function;
   uint32_t grid, threads, shared_bytes;
   uint32_t shortest_ns = 5'000, longest_ns = 1'000'000;
+  float power = 1;  // of the distribution of the blocks' durations, see rig_kernels.h
   uint32_t early_warps = 0;
   float early_share = 1;
   int carveout_percent = -1;  // of shared memory; -1: the driver's choice
@@ -29,21 +30,23 @@ struct Case {
 #define RIG_FUNCTION(name) #name, reinterpret_cast<const void*>(name)
 
 inline std::vector<Case> all_cases() {
-  const RigKernel a{RIG_FUNCTION(rig_a), 230, 128, 4 << 10}, b{RIG_FUNCTION(rig_b), 211, 512, 8 << 10},
-      c{RIG_FUNCTION(rig_c), 451, 64, 48 << 10}, d{RIG_FUNCTION(rig_d), 175, 256, 16 << 10},
+  RigKernel a{RIG_FUNCTION(rig_a), 197, 256, 4 << 10}, b{RIG_FUNCTION(rig_b), 317, 512, 8 << 10},
+      c{RIG_FUNCTION(rig_c), 613, 128, 48 << 10}, d{RIG_FUNCTION(rig_d), 175, 256, 16 << 10},
       e{RIG_FUNCTION(rig_e), 307, 96, 24 << 10};
-  RigKernel f{RIG_FUNCTION(rig_f), 313, 128, 8 << 10}, g{RIG_FUNCTION(rig_g), 401, 128, 8 << 10};
+  b.power = 0.5f;
+  c.power = 0;
+  // Blocks of f and g hold the same.
+  RigKernel f{RIG_FUNCTION(rig_f), 613, 128, 8 << 10}, g{RIG_FUNCTION(rig_g), 401, 128, 8 << 10};
+  f.power = 0.5f;
   RigKernel early{RIG_FUNCTION(rig_early), 287, 256, 12 << 10};
   early.early_warps = 5;
   early.early_share = 0.3f;
   const RigKernel cluster{RIG_FUNCTION(rig_cluster), 262, 192, 20 << 10};
-  RigKernel large = c, small = b;  // one block of 200 KiB fills an SM's shared memory; the other one prefers L1
-  large.shared_bytes = 200 << 10;
-  large.grid = 97;
+  // One block of 200 KiB fills an SM's shared memory; the other kernel prefers L1.
+  RigKernel large{RIG_FUNCTION(rig_c), 97, 128, 200 << 10}, small{RIG_FUNCTION(rig_b), 317, 512, 4 << 10};
   large.carveout_percent = 100;
-  small.shared_bytes = 4 << 10;
   small.carveout_percent = 10;
-  RigKernel first{RIG_FUNCTION(rig_first), 199, 128, 8 << 10}, second{RIG_FUNCTION(rig_second), 251, 256, 16 << 10};
+  RigKernel first{RIG_FUNCTION(rig_first), 199, 192, 8 << 10}, second{RIG_FUNCTION(rig_second), 251, 256, 16 << 10};
   first.followed_by = 1;
   second.dependent = true;
   return {

@@ -11,6 +11,7 @@ struct Task {
   uint64_t seed;                  // of this launch
   uint32_t kernel;                // number in the case
   uint32_t shortest_ns, longest_ns;  // of a block
+  float power;  // 0: log-uniform between them; else uniform to this power (below 1: most are long)
   uint32_t early_warps;           // how many warps of a block leave early …
   float early_share;              // … after this part of the block's time
 };
@@ -21,10 +22,12 @@ __device__ inline uint64_t mixed(uint64_t value) {  // splitmix64's finaliser
   return value ^ (value >> 31);
 }
 
-// Log-uniform, so that every order of magnitude between shortest and longest occurs equally often.
+// By block and launch. Log-uniform: every order of magnitude between shortest and longest occurs equally often, and few blocks
+// are resident for most of the execution. Powers of uniform: the residency falls slowly.
 __device__ inline uint64_t planned_ns(const Task& task) {
   const uint64_t bits = mixed(task.seed + 0x9e3779b97f4a7c15ull * (blockIdx.x + 1));
   const float part = float(bits >> 40) / float(1 << 24);
+  if (task.power > 0) return task.shortest_ns + uint64_t((task.longest_ns - task.shortest_ns) * powf(part, task.power));
   return uint64_t(task.shortest_ns * exp2f(part * log2f(float(task.longest_ns) / task.shortest_ns)));
 }
 
@@ -62,15 +65,15 @@ __device__ inline void work(const Task& task) {
 #define RIG_KERNEL(name, threads, ...) \
   extern "C" __global__ void __launch_bounds__(threads) name(Task task) { work<__VA_ARGS__>(task); }
 
-RIG_KERNEL(rig_a, 128, 140)
+RIG_KERNEL(rig_a, 256, 64)
 RIG_KERNEL(rig_b, 512, 4)
-RIG_KERNEL(rig_c, 64, 12)
+RIG_KERNEL(rig_c, 128, 22)
 RIG_KERNEL(rig_d, 256, 40)
 RIG_KERNEL(rig_e, 96, 72)
 RIG_KERNEL(rig_f, 128, 40)  // rig_f and rig_g: equal vectors
 RIG_KERNEL(rig_g, 128, 40)
 RIG_KERNEL(rig_early, 256, 24)
-RIG_KERNEL(rig_first, 128, 100, Dependent::primary)
+RIG_KERNEL(rig_first, 192, 70, Dependent::primary)
 RIG_KERNEL(rig_second, 256, 12, Dependent::secondary)
 extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(192) rig_cluster(Task task) { work<60>(task); }
 

@@ -70,7 +70,7 @@ void AligningSink::align() {
       }
       said += fmt::format(
           "{}ok: {}, median residual {:.1f} µs, drift {:.2f} µs/s", device,
-          aligned->edges > 0 ? fmt::format("{} edges", aligned->edges) : std::string("by the load over time"),
+          fmt::format("{} matches", aligned->matches),
           static_cast<double>(aligned->residual_ns) / 1e3, aligned->drift_ns_per_s / 1e3);
     } else {
       said += fmt::format("{}not aligned: {}; samples may sit up to {:.0f} ms beside the executions", device,

@@ -24,6 +24,7 @@ class AligningSink : public EventSink {
   void on(const Process& event) override { next_.on(event); }
   void on(const Device& event) override;
   void on(const KernelShape& event) override;
+  void on(const Context& event) override { next_.on(event); }
   void on(const ApiCall& event) override { next_.on(event); }
   void on(const Execution& event) override;
   void on(const Transfer& event) override { next_.on(event); }

@@ -16,6 +16,7 @@ class Kept : public EventSink {
   void on(const Process&) override { ++others; }
   void on(const Device&) override { ++devices; }
   void on(const KernelShape&) override { ++shapes; }
+  void on(const Context&) override { ++others; }
   void on(const ApiCall&) override { ++others; }
   void on(const Execution&) override { ++executions; }
   void on(const Transfer&) override { ++others; }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "clocks/match_fit.h"
 #include "clocks/offset_path.h"
 #include "clocks/robust.h"
 #include "clocks/window_fit.h"
@@ -14,132 +15,18 @@ namespace {
 
 int64_t floor_divide(int64_t value, int64_t by) { return value / by - (value % by < 0 ? 1 : 0); }
 
-constexpr double piece_ns = 3e9;      // the drift is taken as constant for so long
-constexpr size_t piece_matches = 12;  // and a piece has at least so many matches
-constexpr double slope_error_limit = 1e-6;  // a drift that is less certain than this is taken as none
-// The first mapping begins before the first stretch, so that no sample is left to the coarse mapping before it.
-constexpr double first_mapping_lead_ns = 2e9;
-
 // In intervals. Edges that have nothing to do with each other lie a quarter of a sample from any line, in the median.
 constexpr double worst_residual = 0.15;
 // And no fit is better than this: SMs do not start and stop all at once.
 constexpr double least_residual = 0.002;
 constexpr size_t parts_of_window = 4;
 
-// Corrections over time (x: ns since the first stretch) as lines that follow each other.
-struct Segment {
-  double from;
-  Line line;
-  double residual = 0;
-};
+// A bias at either end is 1 to 2 µs; a sample does not tell it finer than a few hundredths of its length.
+double bias_limit_ns(double interval_ns) { return std::max(3'000.0, 0.03 * interval_ns); }
 
-// How far off the slope may be: as for a least-squares line through points spread evenly over their span, where the
-// standard error is σ √12 ÷ (span √n); σ from the median distance.
-// No match is better than half a µs, however well a few of them agree.
-double slope_error(const std::vector<Point>& points, const Line& line) {
-  const double span = points.back().x - points.front().x;
-  std::vector<double> rests;
-  rests.reserve(points.size());
-  for (const Point& point : points) {
-    rests.push_back(point.y - line.at(point.x));
-  }
-  const double sigma = std::max(500.0, 1.4826 * median_distance(rests, 0));
-  return span <= 0 ? INFINITY : sigma * std::sqrt(12 / static_cast<double>(points.size())) / span;
-}
-
-// A line each for consecutive pieces of at least piece_ns and piece_matches; the rest goes to the last.
-std::vector<Line> piece_lines(const std::vector<Point>& points) {
-  std::vector<Line> lines;
-  std::vector<Point> gathered;
-  size_t begin = 0;
-  for (size_t i = 0; i < points.size(); ++i) {
-    gathered.push_back(points[i]);
-    const bool enough = gathered.size() >= piece_matches && points[i].x - points[begin].x >= piece_ns;
-    const bool rest_is_enough = points.size() - i - 1 >= piece_matches && points.back().x - points[i].x >= piece_ns;
-    if (enough && rest_is_enough) {
-      lines.push_back(robust_line(gathered));
-      gathered.clear();
-      begin = i + 1;
-    }
-  }
-  lines.push_back(robust_line(gathered));
-  if (lines.size() == 1 && slope_error(points, lines[0]) > slope_error_limit) {
-    std::vector<double> corrections;
-    corrections.reserve(points.size());
-    for (const Point& point : points) {
-      corrections.push_back(point.y);
-    }
-    lines[0] = {lines[0].x, median(corrections), 0};
-  }
-  return lines;
-}
-
-// From the middle of one piece to the middle of the next: there each line is certain, whatever its slope, and a long
-// recording has pieces of two seconds with minutes between them.
-std::vector<Segment> fit_segments(const std::vector<Point>& points) {
-  const std::vector<Line> lines = piece_lines(points);
-  std::vector<Segment> segments;
-  if (lines.size() == 1) {
-    segments.push_back({-first_mapping_lead_ns, lines[0]});
-  }
-  for (size_t i = 0; i + 1 < lines.size(); ++i) {
-    const Line& here = lines[i];
-    const Line& next = lines[i + 1];
-    const Line line{here.x, here.y, (next.y - here.y) / (next.x - here.x)};
-    segments.push_back({i == 0 ? -first_mapping_lead_ns : here.x, line});
-  }
-  return segments;
-}
-
-// Distances of the points from the segments; sets each segment's residual to the median of its own.
-std::vector<double> measure_residuals(const std::vector<Point>& points, std::vector<Segment>& segments) {
-  std::vector<double> all;
-  size_t next_point = 0;
-  for (size_t i = 0; i < segments.size(); ++i) {
-    std::vector<double> own;
-    for (; next_point < points.size() && (i + 1 == segments.size() || points[next_point].x < segments[i + 1].from);
-         ++next_point) {
-      own.push_back(std::abs(points[next_point].y - segments[i].line.at(points[next_point].x)));
-    }
-    segments[i].residual = own.empty() ? 0 : median(own);
-    all.insert(all.end(), own.begin(), own.end());
-  }
-  return all;
-}
-
-struct Fit {
-  std::vector<Segment> segments;  // none: there are too few points
-  double residual = 0, drift = 0, middle = 0;
-  double error = INFINITY;  // of the whole, roughly: as of a mean of as many values
-};
-
-Fit fit(std::vector<Point> points) {
-  Fit result;
-  if (points.size() < 3) {
-    return result;
-  }
-  std::sort(points.begin(), points.end(), [](const Point& a, const Point& b) { return a.x < b.x; });
-  result.middle = points[points.size() / 2].x;
-  result.segments = fit_segments(points);
-  result.residual = median(measure_residuals(points, result.segments));
-  result.drift = result.segments.size() == 1 ? result.segments[0].line.slope : robust_line(points).slope;
-  // No match is better than half a µs, however well a few of them agree.
-  result.error = std::max(500.0, result.residual) / std::sqrt(static_cast<double>(points.size()));
-  return result;
-}
-
-double value_at(const Fit& fit, double x) {
-  const Segment* holds = &fit.segments.front();
-  for (const Segment& segment : fit.segments) {
-    holds = segment.from <= x ? &segment : holds;
-  }
-  return holds->line.at(x);
-}
-
-// Edges are finer than what fits the load as a whole, and easier to lead astray: a kernel that fades out on some SMs
-// shifts every edge of its kind. So they may refine the offset, not move it. Within the resolution of the one (a
-// hundredth of an interval) and the delays of kernels (1 to 2 µs) the two agree.
-bool agree(const Fit& edges, const Fit& parts, double interval_ns) {
+// Edges are finer than what fits the load as a whole, and easier to lead astray. So they may refine the offset, not move
+// it. Within the resolution of the one (a hundredth of an interval) and the delays of kernels (1 to 2 µs) the two agree.
+bool agree(const MatchFit& edges, const MatchFit& parts, double interval_ns) {
   if (edges.segments.empty() || parts.segments.empty()) {
     return true;
   }
@@ -147,15 +34,42 @@ bool agree(const Fit& edges, const Fit& parts, double interval_ns) {
   return std::abs(value_at(edges, x) - value_at(parts, x)) <= std::max(2'000.0, 0.03 * interval_ns);
 }
 
-// Kernels start a little after, and end a little before, CUPTI says. Edges of both kinds then lie on either side of the
-// truth by the same amount: half the distance between the two is no error of the clock. With one kind alone it cannot be
-// known.
-double edge_bias(const std::vector<Edge>& edges) {
-  std::vector<double> rising, falling;
-  for (const Edge& edge : edges) {
-    (edge.rising ? rising : falling).push_back(edge.error_ns);
+struct Matches {
+  std::vector<Match> edges, flows, parts;
+  double interval_ns = 0;
+};
+
+// `path`: the correction of each window, good to within half an interval; NaN: none.
+Matches gather(const std::vector<WindowFit>& windows, const OffsetPath& path) {
+  Matches found;
+  std::vector<double> intervals;
+  for (size_t i = 0; i < windows.size(); ++i) {
+    const WindowFit& window = windows[i];
+    if (std::isnan(path[i])) {
+      continue;
+    }
+    const auto shift = static_cast<double>(window.origin_ns() - windows.front().origin_ns());
+    for (const Edge& edge : window.edges(path[i])) {
+      found.edges.push_back({shift + edge.time_ns, path[i] + edge.error_ns, edge.rising ? MatchKind::start : MatchKind::end});
+    }
+    intervals.push_back(window.interval_ns());
+    for (size_t part = 0; part < parts_of_window; ++part) {
+      const double x = shift + window.part_middle_ns(part, parts_of_window), reach = window.interval_ns() / 2;
+      const auto add = [&](std::vector<Match>& to, Channel channel, MatchKind kind) {
+        const double own = window.part_minimum(path[i], reach, part, parts_of_window, channel);
+        if (!std::isnan(own)) {
+          to.push_back({x, own, kind});
+        }
+      };
+      add(found.parts, Channel::everything, MatchKind::both);
+      if (!window.has_edges()) {
+        add(found.flows, Channel::warps_launched, MatchKind::start);
+        add(found.flows, Channel::blocks_completed, MatchKind::end);
+      }
+    }
   }
-  return rising.empty() || falling.empty() ? 0 : (median(rising) - median(falling)) / 2;
+  found.interval_ns = intervals.empty() ? 0 : median(intervals);
+  return found;
 }
 
 }  // namespace
@@ -240,7 +154,7 @@ void CounterAlignment::cut(int64_t index, Window& window) {
   }
 }
 
-Result<Alignment> CounterAlignment::align() const {
+Result<Alignment> CounterAlignment::align(const Expectation* expectation) const {
   if (!has_samples_) {
     return fail(ErrorKind::unavailable, "there are no samples");
   }
@@ -249,69 +163,67 @@ Result<Alignment> CounterAlignment::align() const {
   }
   std::vector<WindowFit> windows;
   windows.reserve(windows_.size());
+  ExpectedPath expected;
   for (const auto& [index, window] : windows_) {
     windows.emplace_back(window.samples, window.executions, options_.coarse_offset_ns, index * options_.window_ns,
                          window.to_ns, options_.search_ns);
+    if (expectation != nullptr) {
+      const int64_t raw_ns = index * options_.window_ns - options_.coarse_offset_ns;
+      const auto by_coarse = static_cast<double>(expectation->offset_origin_ns - options_.coarse_offset_ns);
+      expected.corrections.push_back(by_coarse + interpolate(expectation->offsets,
+                                                             static_cast<double>(raw_ns - expectation->raw_origin_ns)));
+      expected.reach_ns = expectation->reach_ns;
+    }
   }
-  const auto path = find_path(windows, static_cast<double>(options_.search_ns));
+  const auto path = find_path(windows, static_cast<double>(options_.search_ns), expected);
   if (!path) {
     return std::unexpected(path.error());
   }
 
-  // Mostly edges tell more than parts of a stretch; where there are none, or where kernels fade out, the parts do.
-  std::vector<Edge> edges;
-  std::vector<double> corrections;  // of the stretch that an edge lies in
-  std::vector<Point> from_edges, from_parts;
-  std::vector<double> intervals;
-  const int64_t origin_ns = windows.front().origin_ns();
-  for (size_t i = 0; i < windows.size(); ++i) {
-    if (std::isnan((*path)[i])) {
-      continue;
-    }
-    const auto shift = static_cast<double>(windows[i].origin_ns() - origin_ns);
-    for (Edge edge : windows[i].edges((*path)[i])) {
-      edge.time_ns += shift;
-      edges.push_back(edge);
-      corrections.push_back((*path)[i]);
-    }
-    intervals.push_back(windows[i].interval_ns());
-    for (size_t part = 0; part < parts_of_window; ++part) {
-      const double own = windows[i].part_minimum((*path)[i], windows[i].interval_ns() / 2, part, parts_of_window);
-      if (!std::isnan(own)) {
-        from_parts.push_back({shift + windows[i].part_middle_ns(part, parts_of_window), own});
-      }
-    }
+  // Mostly edges tell more than stretches; where there are none, or where kernels fade out, the stretches do.
+  const Matches matches = gather(windows, *path);
+  const double limit = bias_limit_ns(matches.interval_ns);
+  const MatchFit edges = fit_matches(matches.edges, limit), flows = fit_matches(matches.flows, limit),
+                 parts = fit_matches(matches.parts, limit);
+  Alignment result;
+  const MatchFit* best = &parts;
+  result.by = AlignedBy::load;
+  if (edges.error <= parts.error && agree(edges, parts, matches.interval_ns)) {
+    best = &edges;
+    result.by = AlignedBy::edges;
   }
-  const double bias = edge_bias(edges);
-  for (size_t i = 0; i < edges.size(); ++i) {
-    from_edges.push_back({edges[i].time_ns, corrections[i] + edges[i].error_ns - (edges[i].rising ? bias : -bias)});
+  if (flows.error < best->error && agree(flows, parts, matches.interval_ns)) {
+    best = &flows;
+    result.by = AlignedBy::flows;
   }
-  const double interval_ns = median(intervals);
-  const Fit edge_fit = fit(std::move(from_edges)), part_fit = fit(std::move(from_parts));
-  const bool by_edges = edge_fit.error <= part_fit.error && agree(edge_fit, part_fit, interval_ns);
-  const Fit& best = by_edges ? edge_fit : part_fit;
-  if (best.segments.empty()) {
+  if (best->segments.empty()) {
     return fail(ErrorKind::unavailable, "too little changed on the device for an offset that could be checked");
   }
-  const double residual_ns = std::max(least_residual * interval_ns, best.residual);
-  if (residual_ns > worst_residual * interval_ns) {
+  const double least_ns = least_residual * matches.interval_ns;
+  if (best->residual > worst_residual * matches.interval_ns) {
     return fail(ErrorKind::unavailable,
                 fmt::format("the moments at which the device's load changed disagree about the offset by {:.1f} µs",
-                            residual_ns / 1e3));
+                            best->residual / 1e3));
   }
-  Alignment result;
-  result.edges = by_edges ? edges.size() : 0;
-  result.residual_ns = std::llround(residual_ns);
-  result.drift_ns_per_s = best.drift * 1e9;
-  for (const Segment& segment : best.segments) {
+  result.matches = best->matches;
+  result.residual_ns = std::llround(std::max(least_ns, best->residual));
+  result.residual_p95_ns = std::llround(std::max(least_ns, best->residual_p95));
+  result.drift_ns_per_s = best->drift * 1e9;
+  result.starts = best->kind != MatchKind::end;
+  if (best->half_bias) {
+    result.half_bias_ns = std::llround(*best->half_bias);
+  }
+  for (const Segment& segment : best->segments) {
     // x is CLOCK_MONOTONIC by the coarse offset, so it runs as the raw clock does.
     ClockMapping mapping;
     mapping.source = ClockSource::counters;
     mapping.device = device_;
-    mapping.from_ns = origin_ns + std::llround(segment.from) - options_.coarse_offset_ns;
+    mapping.from_ns = windows.front().origin_ns() + std::llround(segment.from) - options_.coarse_offset_ns;
     mapping.offset_ns = options_.coarse_offset_ns + std::llround(segment.line.at(segment.from));
     mapping.drift_ns_per_s = segment.line.slope * 1e9;
-    mapping.residual_ns = std::llround(std::max(least_residual * interval_ns, segment.residual));
+    mapping.residual_ns = std::llround(std::max(least_ns, segment.residual));
+    mapping.residual_p95_ns = std::llround(std::max(least_ns, segment.residual_p95));
+    mapping.start_bias_ns = mapping.end_bias_ns = result.half_bias_ns;
     result.mappings.push_back(mapping);
   }
   return result;

@@ -13,6 +13,7 @@
 
 #include "base/result.h"
 #include "clocks/load.h"
+#include "clocks/robust.h"
 #include "model/events.h"
 
 namespace kvet::clocks {
@@ -26,15 +27,34 @@ struct AlignmentOptions {
   size_t executions_limit = 30'000;  // the stretch is cut in half
 };
 
+// By what samples and executions were matched.
+enum class AlignedBy : uint8_t {
+  edges,  // moments at which the device went from idle to busy or back
+  flows,  // warps launched and blocks completed, in stretches of a busy device
+  load,   // the load as a whole, in such stretches
+};
+
 struct Alignment {
-  std::vector<ClockMapping> mappings;  // by from_ns, at least one; each with its residual
-  size_t edges = 0;  // idle-to-busy moments that were matched; 0: the load over time was
-  int64_t residual_ns = 0;  // median distance of an edge (or a stretch) from the mappings
+  std::vector<ClockMapping> mappings;  // by from_ns, at least one; each with its residuals and, where known, biases
+  AlignedBy by = AlignedBy::edges;
+  size_t matches = 0;  // edges or stretches that the mappings were laid through
+  int64_t residual_ns = 0, residual_p95_ns = 0;  // median and 95th percentile of their distance from the mappings
   double drift_ns_per_s = 0;  // of CLOCK_MONOTONIC against the raw clock, over all
+  // Half of how much shorter kernels are in samples than in executions; the mappings put it evenly to both ends. Empty: not
+  // known, and the mappings put nothing to the starts (`starts`) or ends that they were laid through.
+  std::optional<int64_t> half_bias_ns;
+  bool starts = true;
+};
+
+// Where the offset must lie, as it is known from elsewhere (pulses): CLOCK_MONOTONIC − raw at raw times, interpolated.
+struct Expectation {
+  std::vector<Point> offsets;  // x: raw_ns − raw_origin_ns, y: offset − offset_origin_ns; by x, at least one
+  int64_t raw_origin_ns = 0, offset_origin_ns = 0;
+  double reach_ns = 0;  // how far beside it
 };
 
 // Gathers what alignment needs of one device while a recording runs, in bounded memory: at most windows_limit stretches
-// of up to window_ns × (24 bytes per sample + 32 bytes per execution); about 10 MB at 10,000 of each per second.
+// of up to window_ns × (32 bytes per sample + 40 bytes per execution); about 10 MB at 10,000 of each per second.
 class CounterAlignment {
  public:
   CounterAlignment(DeviceId device, const AlignmentOptions& options) : device_(device), options_(options) {}
@@ -44,8 +64,9 @@ class CounterAlignment {
   [[nodiscard]] bool has_samples() const { return has_samples_; }
   [[nodiscard]] bool has_executions() const { return has_executions_; }
 
-  // Errors are unavailable: `what` says why the clocks could not be aligned.
-  [[nodiscard]] Result<Alignment> align() const;
+  // Errors are unavailable: `what` says why the clocks could not be aligned. With an expectation only offsets near it are
+  // considered: this tells the periods of a workload apart that repeats.
+  [[nodiscard]] Result<Alignment> align(const Expectation* expectation = nullptr) const;
 
  private:
   struct Window {

@@ -163,7 +163,8 @@ TEST(CounterAlignment, FindsThePlantedOffsetAndDrift) {
   EXPECT_LT(world.worst_error_ns(*alignment, 4 * second), 2'000);
   EXPECT_NEAR(alignment->drift_ns_per_s, 2'800, 150);
   EXPECT_LT(alignment->residual_ns, 2'000);
-  EXPECT_GT(alignment->edges, 1'000u);
+  EXPECT_EQ(alignment->by, AlignedBy::edges);
+  EXPECT_GT(alignment->matches, 1'000u);
   for (const ClockMapping& mapping : alignment->mappings) {
     EXPECT_EQ(mapping.source, ClockSource::counters);
     EXPECT_EQ(mapping.device, DeviceId{0});

@@ -31,22 +31,25 @@ uint64_t product(const std::array<uint32_t, 3>& extent) { return uint64_t{extent
 }  // namespace
 
 MeasuredLoad measured_load(const Sample& sample, uint32_t multiprocessors) {
-  MeasuredLoad load{sample.start_ns, sample.end_ns, unknown, unknown};
+  MeasuredLoad load{sample.start_ns, sample.end_ns, unknown, unknown, unknown};
   if (sample.sm_active_cycles && sample.cycles_elapsed && *sample.cycles_elapsed > 0) {
     load.busy = static_cast<float>(*sample.sm_active_cycles / *sample.cycles_elapsed / std::max(1u, multiprocessors));
   }
   if (sample.warps_launched) {
     load.warps = static_cast<float>(*sample.warps_launched);
   }
+  if (sample.blocks_completed) {
+    load.blocks = static_cast<float>(*sample.blocks_completed);
+  }
   return load;
 }
 
 ExpectedLoad expected_load(const Execution& execution, const KernelShape& shape, const Device& device) {
-  ExpectedLoad load{execution.start_ns, execution.end_ns, 1, 0, 0};
+  ExpectedLoad load{execution.start_ns, execution.end_ns, 1, 0, 0, 0, 0};
   const uint64_t blocks = product(shape.grid);
   const uint64_t threads = product(shape.block);
   if (blocks == 0 || threads == 0) {
-    load.warps_at_start = unknown;  // imported files may lack the launch shape
+    load.warps_at_start = load.blocks_at_end = unknown;  // imported files may lack the launch shape
     return load;
   }
   const auto warps_per_block = static_cast<uint32_t>((threads + threads_per_warp - 1) / threads_per_warp);
@@ -60,6 +63,9 @@ ExpectedLoad expected_load(const Execution& execution, const KernelShape& shape,
   const uint64_t at_start = std::min(blocks, wave);
   load.warps_at_start = static_cast<float>(at_start * warps_per_block);
   load.warps_later = static_cast<float>((blocks - at_start) * warps_per_block);
+  const uint64_t last_wave = blocks % wave == 0 ? wave : blocks % wave;
+  load.blocks_at_end = static_cast<float>(last_wave);
+  load.blocks_earlier = static_cast<float>(blocks - last_wave);
   return load;
 }
 

@@ -28,20 +28,20 @@ struct Candidate {
   double offset, cost;
 };
 
-// Local minima over ±search, the best first. Shifts by a period of the workload are all among them.
-std::vector<Candidate> local_minima(const WindowFit& window, double search_ns) {
+// Local minima in middle ± search, the best first. Shifts by a period of the workload are all among them.
+std::vector<Candidate> local_minima(const WindowFit& window, double middle_ns, double search_ns) {
   const double step = window.interval_ns() / 4;
   const auto half = static_cast<int>(std::ceil(search_ns / step));
   std::vector<double> costs;
   for (int i = -half; i <= half; ++i) {
-    costs.push_back(window.cost(i * step));
+    costs.push_back(window.cost(middle_ns + i * step));
   }
   std::vector<Candidate> minima;
   for (size_t i = 0; i < costs.size(); ++i) {
     const bool falls = i == 0 || costs[i] <= costs[i - 1];
     const bool rises = i + 1 == costs.size() || costs[i] < costs[i + 1];
     if (falls && rises) {
-      minima.push_back({(static_cast<double>(i) - half) * step, costs[i]});
+      minima.push_back({middle_ns + (static_cast<double>(i) - half) * step, costs[i]});
     }
   }
   std::sort(minima.begin(), minima.end(), [](const Candidate& a, const Candidate& b) { return a.cost < b.cost; });
@@ -161,7 +161,7 @@ bool refuted(std::span<const WindowFit> windows, const OffsetPath& right, const 
 
 }  // namespace
 
-Result<OffsetPath> find_path(std::span<const WindowFit> windows, double search_ns) {
+Result<OffsetPath> find_path(std::span<const WindowFit> windows, double search_ns, const ExpectedPath& expected) {
   // The window in which offsets can best be told apart comes first.
   std::vector<size_t> usable;
   for (size_t i = 0; i < windows.size(); ++i) {
@@ -189,7 +189,10 @@ Result<OffsetPath> find_path(std::span<const WindowFit> windows, double search_n
 
   // What the anchor alone rules out needs not be followed any further.
   const WindowFit& window = windows[anchor];
-  std::vector<Candidate> candidates = local_minima(window, search_ns);
+  const bool is_expected = !expected.corrections.empty();
+  std::vector<Candidate> candidates =
+      is_expected ? local_minima(window, expected.corrections[anchor], expected.reach_ns)
+                  : local_minima(window, 0, search_ns);
   for (Candidate& candidate : candidates) {
     candidate.offset = window.minimum(candidate.offset, window.interval_ns() / 4);
     candidate.cost = window.cost(candidate.offset);

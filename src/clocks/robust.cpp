@@ -2,6 +2,19 @@
 
 namespace kvet::clocks {
 
+double interpolate(const std::vector<Point>& points, double x) {
+  if (x <= points.front().x || points.size() == 1) {
+    return points.front().y;
+  }
+  for (size_t i = 1; i < points.size(); ++i) {
+    if (x <= points[i].x) {
+      const Point& left = points[i - 1];
+      return left.y + (points[i].y - left.y) * (x - left.x) / (points[i].x - left.x);
+    }
+  }
+  return points.back().y;
+}
+
 Line robust_line(const std::vector<Point>& points, size_t most) {
   const size_t step = (points.size() + most - 1) / most;
   std::vector<Point> kept;

@@ -38,6 +38,9 @@ struct Line {
   double x = 0, y = 0, slope = 0;  // through (x, y)
   [[nodiscard]] double at(double where) const { return y + slope * (where - x); }
 };
+// Between neighbours on a straight line, beyond the first and the last as they are. By x, not empty.
+[[nodiscard]] double interpolate(const std::vector<Point>& points, double x);
+
 // Theil (1950) and Sen (1968): the median slope over pairs of points, through the median of what is left. Holds while
 // fewer than 29% of the points are wild. Many points are thinned to `most`, evenly. Not empty.
 [[nodiscard]] Line robust_line(const std::vector<Point>& points, size_t most = 400);

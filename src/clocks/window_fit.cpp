@@ -20,24 +20,27 @@ double spread(const std::vector<double>& values) {
 WindowFit::WindowFit(std::span<const MeasuredLoad> samples, std::span<const ExpectedLoad> executions,
                      int64_t coarse_offset_ns, int64_t from_ns, int64_t to_ns, int64_t search_ns)
     : origin_ns_(from_ns) {
-  bool warps_known = !executions.empty(), busy_known = true;
+  bool warps_known = !executions.empty(), blocks_known = warps_known, busy_known = true;
   for (const ExpectedLoad& execution : executions) {
     const auto start = static_cast<double>(execution.start_ns - origin_ns_);
     const auto end = static_cast<double>(execution.end_ns - origin_ns_);
     busy_.add_rate(start, end, execution.busy);
-    if (std::isnan(execution.warps_at_start)) {
-      warps_known = false;
+    if (std::isnan(execution.warps_at_start) || std::isnan(execution.blocks_at_end)) {
+      warps_known = blocks_known = false;
       continue;
     }
-    warps_.add_jump(start, execution.warps_at_start);
-    if (execution.warps_later > 0 && end > start) {
-      warps_.add_rate(start, end, execution.warps_later / (end - start));
+    warps_.expected.add_jump(start, execution.warps_at_start);
+    blocks_.expected.add_jump(end, execution.blocks_at_end);
+    if (end > start) {
+      warps_.expected.add_rate(start, end, execution.warps_later / (end - start));
+      blocks_.expected.add_rate(start, end, execution.blocks_earlier / (end - start));
     }
   }
   busy_.finish(1);
-  warps_.finish(INFINITY);
+  warps_.expected.finish(INFINITY);
+  blocks_.expected.finish(INFINITY);
 
-  std::vector<double> lengths, busy, warps, positive_warps;
+  std::vector<double> lengths, busy;
   for (const MeasuredLoad& sample : samples) {
     const int64_t start_ns = sample.start_ns + coarse_offset_ns, end_ns = sample.end_ns + coarse_offset_ns;
     if (end_ns <= start_ns || start_ns < from_ns + search_ns || end_ns > to_ns - search_ns) {
@@ -45,14 +48,11 @@ WindowFit::WindowFit(std::span<const MeasuredLoad> samples, std::span<const Expe
     }
     busy_known = busy_known && !std::isnan(sample.busy);
     warps_known = warps_known && !std::isnan(sample.warps);
+    blocks_known = blocks_known && !std::isnan(sample.blocks);
     samples_.push_back({static_cast<double>(start_ns - origin_ns_), static_cast<double>(end_ns - origin_ns_),
-                        sample.busy, sample.warps});
+                        sample.busy, sample.warps, sample.blocks});
     lengths.push_back(samples_.back().end - samples_.back().start);
     busy.push_back(sample.busy);
-    warps.push_back(sample.warps);
-    if (sample.warps > 0) {
-      positive_warps.push_back(sample.warps);
-    }
   }
   std::sort(samples_.begin(), samples_.end(), [](const Row& a, const Row& b) { return a.start < b.start; });
   if (samples_.size() < 20 || busy_.empty()) {
@@ -62,13 +62,11 @@ WindowFit::WindowFit(std::span<const MeasuredLoad> samples, std::span<const Expe
 
   // What the executions predict for these samples, at the coarse offset: an error of a few ms hardly changes how much
   // it varies.
-  std::vector<double> expected_busy, expected_warps, full;
-  size_t hint = 0, warp_hint = 0;
+  std::vector<double> expected_busy, full;
+  size_t hint = 0;
   for (const Row& row : samples_) {
     const double before = busy_.at(row.start, hint);
     expected_busy.push_back((busy_.at(row.end, hint) - before) / (row.end - row.start));
-    const double warps_before = warps_.at(row.start, warp_hint);
-    expected_warps.push_back(warps_.at(row.end, warp_hint) - warps_before);
     if (busy_known && row.busy > 0.02) {
       full.push_back(row.busy);
     }
@@ -80,74 +78,118 @@ WindowFit::WindowFit(std::span<const MeasuredLoad> samples, std::span<const Expe
     gain_ = std::clamp(busy_level / expected_level, 0.05, 1.5);
     use_busy_ = spread(busy) > least_contrast * busy_level && spread(expected_busy) > least_contrast * expected_level;
   }
-  if (warps_known && !positive_warps.empty()) {
-    typical_warps_ = std::max(1.0, median(positive_warps));
-    std::vector<double> measured, expected;
-    for (size_t i = 0; i < samples_.size(); ++i) {
-      measured.push_back(squash(warps[i]));
-      expected.push_back(squash(expected_warps[i]));
-    }
-    use_warps_ = spread(measured) > least_contrast && spread(expected) > least_contrast;
+  if (warps_known) {
+    judge(warps_, &Row::warps);
+  }
+  if (blocks_known) {
+    judge(blocks_, &Row::blocks);
   }
 }
 
+// Whether a flow varies on both sides.
+void WindowFit::judge(Flow& flow, double Row::* measured) {
+  std::vector<double> positive;
+  for (const Row& row : samples_) {
+    if (row.*measured > 0) {
+      positive.push_back(row.*measured);
+    }
+  }
+  if (positive.empty()) {
+    return;
+  }
+  flow.typical = std::max(1.0, median(positive));
+  std::vector<double> seen, expected;
+  size_t hint = 0;
+  for (const Row& row : samples_) {
+    seen.push_back(flow.squash(row.*measured));
+    const double before = flow.expected.at(row.start, hint);
+    expected.push_back(flow.squash(flow.expected.at(row.end, hint) - before));
+  }
+  flow.used = spread(seen) > least_contrast && spread(expected) > least_contrast;
+}
+
 template <class Take>
-void WindowFit::for_each(double offset_ns, size_t part, size_t parts, Take&& take) const {
-  size_t hint = 0, warp_hint = 0;
-  const size_t to = samples_.size() * (part + 1) / parts;
-  for (size_t i = samples_.size() * part / parts; i < to; ++i) {
+void WindowFit::for_each(double offset_ns, const Selection& selection, Take&& take) const {
+  size_t hint = 0, warp_hint = 0, block_hint = 0;
+  const auto flow_cost = [](const Flow& flow, double seen, double start, double end, size_t& flow_hint) {
+    const double before = flow.expected.at(start, flow_hint);
+    return std::abs(flow.squash(seen) - flow.squash(flow.expected.at(end, flow_hint) - before));
+  };
+  const bool everything = selection.channel == Channel::everything;
+  const bool busy = use_busy_ && everything;
+  const bool warps = warps_.used && (everything || selection.channel == Channel::warps_launched);
+  const bool blocks = blocks_.used && (everything || selection.channel == Channel::blocks_completed);
+  const size_t to = samples_.size() * (selection.part + 1) / selection.parts;
+  for (size_t i = samples_.size() * selection.part / selection.parts; i < to; ++i) {
     const Row& row = samples_[i];
     double cost = 0;
     const double start = row.start + offset_ns, end = row.end + offset_ns;
-    if (use_busy_) {
+    if (busy) {
       const double before = busy_.at(start, hint);
       cost += std::abs(row.busy / gain_ - (busy_.at(end, hint) - before) / (end - start));
     }
-    if (use_warps_) {
-      const double before = warps_.at(start, warp_hint);
-      cost += std::abs(squash(row.warps) - squash(warps_.at(end, warp_hint) - before));
+    if (warps) {
+      cost += flow_cost(warps_, row.warps, start, end, warp_hint);
+    }
+    if (blocks) {
+      cost += flow_cost(blocks_, row.blocks, start, end, block_hint);
     }
     take(cost);
   }
 }
 
-double WindowFit::cost_of(double offset_ns, size_t part, size_t parts) const {
+double WindowFit::cost_of(double offset_ns, const Selection& selection) const {
   double sum = 0;
-  for_each(offset_ns, part, parts, [&](double one) { sum += one; });
+  for_each(offset_ns, selection, [&](double one) { sum += one; });
   return sum;
 }
 
-double WindowFit::cost(double offset_ns) const { return cost_of(offset_ns, 0, 1); }
+double WindowFit::cost(double offset_ns) const { return cost_of(offset_ns, {}); }
 
 void WindowFit::costs(double offset_ns, std::vector<double>& out) const {
   out.clear();
-  for_each(offset_ns, 0, 1, [&](double one) { out.push_back(one); });
+  for_each(offset_ns, {}, [&](double one) { out.push_back(one); });
 }
 
-double WindowFit::minimum_of(double middle_ns, double reach_ns, size_t part, size_t parts) const {
+double WindowFit::minimum_of(double middle_ns, double reach_ns, const Selection& selection, double grain) const {
   // The sum of absolute differences has one minimum per edge near the right one, so it is scanned, ever finer, down to
-  // a hundredth of an interval.
-  double best = middle_ns, best_cost = cost_of(middle_ns, part, parts);
+  // `grain` intervals.
+  double best = middle_ns, best_cost = cost_of(middle_ns, selection);
   double reach = reach_ns;
-  while (reach > interval_ns_ / 100) {
+  while (reach > interval_ns_ * grain) {
+    // Counts change only where an event crosses the border of a sample, so a minimum may be flat: then its middle.
     const double middle = best, step = reach / 5;
+    double first = best, last = best;
     for (int i = -5; i <= 5; ++i) {
       const double offset = middle + i * step;
-      if (const double here = cost_of(offset, part, parts); here < best_cost) {
-        best = offset;
+      const double here = cost_of(offset, selection);
+      if (here < best_cost) {
         best_cost = here;
+        first = last = offset;
+      } else if (here == best_cost) {
+        first = std::min(first, offset);
+        last = std::max(last, offset);
       }
+    }
+    best = (first + last) / 2;
+    if (cost_of(best, selection) > best_cost) {
+      best = first;  // two minima, not one that is flat
     }
     reach = step;
   }
   return best;
 }
 
-double WindowFit::part_minimum(double middle_ns, double reach_ns, size_t part, size_t parts) const {
-  const double best = minimum_of(middle_ns, reach_ns, part, parts);
-  const double there = cost_of(best, part, parts);
+double WindowFit::part_minimum(double middle_ns, double reach_ns, size_t part, size_t parts, Channel channel) const {
+  if ((channel == Channel::warps_launched && !warps_.used) || (channel == Channel::blocks_completed && !blocks_.used)) {
+    return std::nan("");
+  }
+  const Selection selection{part, parts, channel};
+  const double best =
+      minimum_of(middle_ns, reach_ns, selection, channel == Channel::everything ? 0.01 : 0.002);
+  const double there = cost_of(best, selection);
   // A minimum at the rim, or one that is hardly better than its surroundings, is none.
-  const double rim = std::min(cost_of(middle_ns - reach_ns, part, parts), cost_of(middle_ns + reach_ns, part, parts));
+  const double rim = std::min(cost_of(middle_ns - reach_ns, selection), cost_of(middle_ns + reach_ns, selection));
   const bool inside = std::abs(best - middle_ns) < 0.95 * reach_ns;
   return inside && rim - there > 0.2 ? best : std::nan("");
 }

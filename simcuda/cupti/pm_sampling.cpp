@@ -70,6 +70,9 @@ SIMCUDA_API int cuptiPmSamplingSetConfig(kvet_pm_set_config* parameters) {
       parameters->trigger != KVET_PM_TRIGGER_TIME) {
     return KVET_PM_INVALID_PARAMETER;
   }
+  if (sampling.stopped_ns != never && sampling.next_start_ns + sampling.interval_ns <= sampling.stopped_ns) {
+    return KVET_PM_SUCCESS;  // taken, and then no start succeeds
+  }
   sampling.interval_ns = static_cast<int64_t>(parameters->sampling_interval);
   sampling.capacity = static_cast<int64_t>(parameters->hardware_buffer_size / bytes_per_raw_sample);
   return KVET_PM_SUCCESS;
@@ -94,6 +97,10 @@ SIMCUDA_API int cuptiPmSamplingStart(kvet_pm_object* parameters) {
   auto& sampling = *static_cast<Sampling*>(parameters->sampling);
   if (sampling.running || sampling.interval_ns == 0) {
     return KVET_PM_INVALID_OPERATION;
+  }
+  // As on an H200: what was sampled before must have been decoded.
+  if (sampling.stopped_ns != never && sampling.next_start_ns + sampling.interval_ns <= sampling.stopped_ns) {
+    return KVET_PM_UNKNOWN;
   }
   sampling.running = true;
   sampling.first = true;

@@ -118,6 +118,12 @@ void define(CLI::App& app, RecordOptions& options) {
   add_duration(
       app, "--interval", [&](int64_t value) { options.interval_ns = value; },
       "Between two counter samples, such as 20us");
+  add_duration(
+      app, "--burst", [&](int64_t value) { options.burst_ns = value; },
+      "How long the bursts last in which samples come every 10us, at random times; 0s: none. Default: 5ms, at most 10ms");
+  add_duration(
+      app, "--burst-every", [&](int64_t value) { options.burst_every_ns = value; },
+      "How far bursts are apart on average. Default: 1s");
   add_choice<TierChoice>(app, "--tier", options.tier,
                          {{"auto", TierChoice::automatic},
                           {"host", TierChoice::host},

@@ -39,6 +39,8 @@ int run_record(const RecordOptions& options) {
                                        .delay_ns = options.delay_ns,
                                        .counters = counters(options.counters),
                                        .interval_ns = options.interval_ns,
+                                       .burst_ns = options.burst_ns,
+                                       .burst_every_ns = options.burst_every_ns,
                                        .tier = tier_choice(options.tier),
                                        .discard = options.discard,
                                        .meta = options.meta,

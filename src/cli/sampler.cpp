@@ -52,6 +52,12 @@ Result<probes::SamplerArguments> parse(const std::vector<std::string>& words) {
       }
     } else if (option == "--interval-ns") {
       good = parse_number(value, arguments.interval_ns) && arguments.interval_ns > 0;
+    } else if (option == "--burst-interval-ns") {
+      good = parse_number(value, arguments.bursts.interval_ns) && arguments.bursts.interval_ns > 0;
+    } else if (option == "--burst-length-ns") {
+      good = parse_number(value, arguments.bursts.length_ns);
+    } else if (option == "--burst-period-ns") {
+      good = parse_number(value, arguments.bursts.period_ns);
     } else if (option == "--data-descriptor") {
       good = parse_number(value, arguments.data_descriptor);
     } else if (option == "--control-descriptor") {

@@ -11,9 +11,9 @@ namespace kvet::probes {
 namespace {
 
 // The hardware buffer holds seconds; decoding twenty times per second keeps threads asleep, and oftener where more than
-// 1,000 samples would come in between, so that no image runs full (pm_session.cpp says what that loses).
+// 300 samples would come in between, so that no image runs full (pm_session.cpp says what that loses).
 constexpr int longest_decode_period_ms = 50;
-constexpr uint64_t samples_between_decodings = 1'000;
+constexpr uint64_t samples_between_decodings = 300;
 // For finding the clock's bounds the time between a sample's end and its decoding should be short.
 constexpr int first_decode_period_ms = 3;
 constexpr int64_t first_phase_ns = 120'000'000;
@@ -32,12 +32,13 @@ int64_t monotonic_ns() {
 }
 
 DeviceSampler::DeviceSampler(MessageWriter& writer, uint32_t index, std::unique_ptr<PmSession> session,
-                             uint64_t interval_ns)
+                             uint64_t interval_ns, const BurstPlan& bursts)
     : writer_(writer),
       index_(index),
       interval_ns_(interval_ns),
       session_(std::move(session)),
       guard_(interval_ns),
+      schedule_(bursts, static_cast<uint64_t>(monotonic_ns()) + index),
       last_progress_ns_(monotonic_ns()),
       thread_([this] { run(); }) {}
 
@@ -78,11 +79,15 @@ void DeviceSampler::run() {
     bool more = false;
     const auto decode_period_ms = static_cast<int>(
         std::clamp<uint64_t>(interval_ns_ * samples_between_decodings / 1'000'000, 2, longest_decode_period_ms));
+    schedule_.begin(monotonic_ns());
     while (more ? sleep_ms(0) : sleep_ms(decode_period_ms)) {
       if (!decode_once(more)) {
         break;
       }
       report_lag();
+      if (schedule_.due(monotonic_ns()) && !burst()) {
+        break;
+      }
     }
     wait_for_stop();
     drain();
@@ -243,16 +248,50 @@ void DeviceSampler::restart_after_overflow() {
                             interval_ns_));
   }
   auto stopped = session_->stop();
-  bool more = true;
-  while (more && sleep_ms(0)) {
-    auto decoded = session_->decode([this](const PmSample& sample) { take(sample); });
-    last_progress_ns_ = monotonic_ns();
-    more = decoded && decoded->more;
-  }
-  guard_.restarted_after_overflow();
+  decode_rest();
+  guard_.restarted(SampleGuard::Restart::overflow, interval_ns_);
   if (auto started = session_->start(); !started) {
     send_status(KVET_SAMPLER_STATE_DEGRADED, "sampling ended after an overflow: " + started.error().message());
   }
+}
+
+void DeviceSampler::decode_rest() {
+  for (bool more = true; more;) {
+    auto decoded = session_->decode([this](const PmSample& sample) { take(sample); });
+    last_progress_ns_ = monotonic_ns();
+    more = decoded && (decoded->more || decoded->samples > 0);
+  }
+}
+
+// CUPTI does not start anew while samples wait to be decoded (error 999 on an H200), so all are decoded between.
+bool DeviceSampler::change_interval(uint64_t interval_ns) {
+  auto stopped = session_->stop();
+  decode_rest();
+  guard_.restarted(SampleGuard::Restart::planned, interval_ns);
+  session_->set_interval(interval_ns);
+  if (auto started = session_->start(); !started) {
+    send_status(KVET_SAMPLER_STATE_DEGRADED,
+                "sampling ended at a change of its interval: " + started.error().message());
+    return false;
+  }
+  return true;
+}
+
+bool DeviceSampler::burst() {
+  const BurstPlan& plan = schedule_.plan();
+  ++bursts_;
+  bool going_on = change_interval(plan.interval_ns);
+  if (going_on) {
+    // What the burst brings is decoded afterwards: at 10 µs decoding is slower than the hardware.
+    (void)sleep_ms(static_cast<int>(std::max<uint64_t>(1, plan.length_ns / 1'000'000)));
+    going_on = change_interval(interval_ns_);
+  }
+  schedule_.begin(monotonic_ns());
+  return going_on;
+}
+
+DeviceSampler::Account DeviceSampler::account() const {
+  return {bursts_, guard_.paused_ns(), session_->decode_processor_ns(), session_->evaluate_processor_ns()};
 }
 
 void DeviceSampler::report_lag() {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "abi/counters.h"
+#include "probes/counters/burst_schedule.h"
 #include "probes/counters/message_writer.h"
 #include "probes/counters/pm_session.h"
 #include "probes/counters/sample_guard.h"
@@ -22,7 +23,8 @@ namespace kvet::probes {
 class DeviceSampler {
  public:
   // `index`: of the GPU in the messages. The thread starts at once.
-  DeviceSampler(MessageWriter& writer, uint32_t index, std::unique_ptr<PmSession> session, uint64_t interval_ns);
+  DeviceSampler(MessageWriter& writer, uint32_t index, std::unique_ptr<PmSession> session, uint64_t interval_ns,
+                const BurstPlan& bursts);
   DeviceSampler(const DeviceSampler&) = delete;
   DeviceSampler& operator=(const DeviceSampler&) = delete;
   ~DeviceSampler();
@@ -36,6 +38,13 @@ class DeviceSampler {
   [[nodiscard]] int64_t last_progress_ns() const { return last_progress_ns_; }
   [[nodiscard]] uint32_t index() const { return index_; }
 
+  // What it took and what it left out; call when done().
+  struct Account {
+    uint64_t bursts = 0, paused_ns = 0;
+    uint64_t decode_processor_ns = 0, evaluate_processor_ns = 0;
+  };
+  [[nodiscard]] Account account() const;
+
  private:
   void run();
   bool begin();  // starts, finds the clock's bounds, sends them and the first samples
@@ -45,6 +54,10 @@ class DeviceSampler {
   void send_loss(kvet_sampler_loss_kind kind, uint64_t count, uint64_t first_ns, uint64_t last_ns);
   void send_status(kvet_sampler_state state, const std::string& text);
   void restart_after_overflow();
+  // Samples at a finer interval for a moment. False: sampling could not go on afterwards.
+  bool burst();
+  bool change_interval(uint64_t interval_ns);
+  void decode_rest();
   void report_lag();
   void wait_for_stop();
   void drain();
@@ -56,6 +69,8 @@ class DeviceSampler {
   const uint64_t interval_ns_;
   std::unique_ptr<PmSession> session_;
   SampleGuard guard_;
+  BurstSchedule schedule_;
+  uint64_t bursts_ = 0;
 
   bool clock_sent_ = false;
   std::vector<kvet_sampler_sample> held_;  // until the clock's bounds are known

@@ -19,6 +19,7 @@ struct FakeHardware {
   std::set<std::string> unknown_metrics;
   size_t metrics_per_pass = 100;
   int enable_result = 0, availability_result = 0, time_trigger_result = 0, decode_result = 0, start_result = 0;
+  int starts_to_refuse = 0;  // with error 999, as CUPTI does while samples wait to be decoded
   size_t largest_config = 100;  // more metrics than this are refused by cuptiPmSamplingSetConfig
   struct Sample {
     uint64_t start_ns, end_ns;
@@ -33,6 +34,7 @@ struct FakeHardware {
   std::atomic<int> starts = 0;  // tests wait for it while the sampler runs
   uint32_t trigger = 99;
   uint64_t interval = 0;
+  std::vector<uint64_t> started_intervals;
   size_t configured_metrics = 0;
 };
 inline FakeHardware* fake = nullptr;  // of the running test
@@ -78,6 +80,12 @@ inline PmLibrary fake_pm_library() {
     return 0;
   };
   library.start = [](kvet_pm_object*) {
+    const std::lock_guard lock(fake->mutex);
+    if (fake->starts_to_refuse > 0) {
+      --fake->starts_to_refuse;
+      return static_cast<int>(KVET_PM_UNKNOWN);
+    }
+    fake->started_intervals.push_back(fake->interval);
     ++fake->starts;
     return fake->start_result;
   };

@@ -125,7 +125,7 @@ Result<void> MessageDecoder::message(EventSink& sink, std::span<const std::byte>
     case KVET_SAMPLER_STATUS: on_status(read<kvet_sampler_status>(bytes)); return {};
     case KVET_SAMPLER_READY: ready_ = true; return {};
     case KVET_SAMPLER_END:
-      processor_time_ns_ = read<kvet_sampler_end>(bytes).processor_time_ns;
+      end_ = read<kvet_sampler_end>(bytes);
       ready_ = true;
       ended_ = true;
       return {};

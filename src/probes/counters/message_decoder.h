@@ -28,7 +28,7 @@ class MessageDecoder {
   [[nodiscard]] bool ended() const { return ended_; }
   [[nodiscard]] bool sampling() const;
   [[nodiscard]] uint64_t samples() const { return samples_; }
-  [[nodiscard]] uint64_t processor_time_ns() const { return processor_time_ns_; }
+  [[nodiscard]] const kvet_sampler_end& end() const { return end_; }  // zeros before ended()
   [[nodiscard]] CounterMode achieved_mode() const;
   [[nodiscard]] std::string status() const;   // "ok" or why not, naming the GPU where there are several
   [[nodiscard]] std::string metrics() const;  // of the first GPU that is sampled; "" where none is
@@ -57,7 +57,8 @@ class MessageDecoder {
   std::map<uint32_t, Gpu> gpus_;    // by the sampler's index
   std::string trouble_;             // of all devices together
   bool hello_ = false, ready_ = false, ended_ = false;
-  uint64_t samples_ = 0, processor_time_ns_ = 0;
+  uint64_t samples_ = 0;
+  kvet_sampler_end end_{};
   std::string driver_version_;
 };
 

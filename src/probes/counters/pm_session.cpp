@@ -1,6 +1,7 @@
 #include "probes/counters/pm_session.h"
 
 #include <algorithm>
+#include <ctime>
 
 #include "probes/counters/refusal.h"
 
@@ -23,6 +24,16 @@ std::vector<const char*> names_of(const std::vector<Metric>& metrics) {
     names.push_back(metric.name);
   }
   return names;
+}
+
+// An image that runs full, or is made anew while a sample in it waits for some unit's counts, loses what it did not take:
+// on an H200 20 ms of samples at 100 µs. So it is emptied early: when less is free than several decodings bring.
+constexpr size_t decodings_in_reserve = 3;
+
+uint64_t thread_processor_ns() {
+  timespec used{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return static_cast<uint64_t>(used.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(used.tv_nsec);
 }
 
 }  // namespace
@@ -110,7 +121,19 @@ std::optional<size_t> PmSession::passes(const std::vector<const char*>& names) c
   return answer;
 }
 
+Result<void> PmSession::enable() {
+  KVET_PM_PARAMETERS(kvet_pm_enable, sampling, enable);
+  enable.device_index = device_index_;
+  if (int code = library_.enable(&enable); code != KVET_PM_SUCCESS) {
+    return refused("cuptiPmSamplingEnable", code);
+  }
+  sampling_ = enable.sampling;
+  return {};
+}
+
 Result<void> PmSession::set_up(size_t device_index) {
+  device_index_ = device_index;
+  next_interval_ns_ = options_.interval_ns;
   KVET_PM_PARAMETERS(kvet_pm_chip_name, chip_name, chip);
   chip.device_index = device_index;
   if (int code = library_.device_get_chip_name(&chip); code != KVET_PM_SUCCESS) {
@@ -129,13 +152,9 @@ Result<void> PmSession::set_up(size_t device_index) {
     return refused("cuptiPmSamplingGetCounterAvailability", code);
   }
 
-  KVET_PM_PARAMETERS(kvet_pm_enable, sampling, enable);
-  enable.device_index = device_index;
-  if (int code = library_.enable(&enable); code != KVET_PM_SUCCESS) {
-    return refused("cuptiPmSamplingEnable", code);
+  if (auto enabled = enable(); !enabled) {
+    return enabled;
   }
-  sampling_ = enable.sampling;
-
   // Fewer groups where the hardware refuses what the host interface called schedulable; a trigger by clock cycles where
   // it has none by time.
   Result<void> configured;
@@ -164,6 +183,23 @@ Result<void> PmSession::configure() {
   }
   // CUPTI keeps the pointer and reads the configuration again while it decodes: it must live as long as the session.
   config_ = std::move(*config);
+  if (auto set = set_config(); !set) {
+    return set;
+  }
+  KVET_PM_PARAMETERS(kvet_pm_image_size, image_size, size);
+  size.sampling = sampling_;
+  size.metrics = names_.data();
+  size.metric_count = names_.size();
+  size.max_samples = options_.samples_per_image;
+  if (int code = library_.get_image_size(&size); code != KVET_PM_SUCCESS) {
+    return refused("cuptiPmSamplingGetCounterDataSize", code);
+  }
+  image_.assign(size.image_size, 0);
+  values_.assign(names_.size(), 0);
+  return reset_image();
+}
+
+Result<void> PmSession::set_config() {
   KVET_PM_PARAMETERS(kvet_pm_set_config, append, set);
   set.sampling = sampling_;
   set.config_size = config_.size();
@@ -186,18 +222,7 @@ Result<void> PmSession::configure() {
   if (code != KVET_PM_SUCCESS) {
     return refused("cuptiPmSamplingSetConfig", code);
   }
-
-  KVET_PM_PARAMETERS(kvet_pm_image_size, image_size, size);
-  size.sampling = sampling_;
-  size.metrics = names_.data();
-  size.metric_count = names_.size();
-  size.max_samples = options_.samples_per_image;
-  if (code = library_.get_image_size(&size); code != KVET_PM_SUCCESS) {
-    return refused("cuptiPmSamplingGetCounterDataSize", code);
-  }
-  image_.assign(size.image_size, 0);
-  values_.assign(names_.size(), 0);
-  return reset_image();
+  return {};
 }
 
 Result<void> PmSession::reset_image() {
@@ -212,8 +237,36 @@ Result<void> PmSession::reset_image() {
   return {};
 }
 
-Result<void> PmSession::start() {
+Result<void> PmSession::take_anew() {
   KVET_PM_PARAMETERS(kvet_pm_object, sampling, object);
+  object.sampling = sampling_;
+  library_.disable(&object);
+  sampling_ = nullptr;
+  Result<void> done = enable();
+  if (done) {
+    done = set_config();
+  }
+  return done ? reset_image() : done;
+}
+
+Result<void> PmSession::start() {
+  Result<void> configured;
+  if (taken_ > options_.samples_per_image / 2) {
+    configured = reset_image();  // so that a burst finds room
+  }
+  if (configured && next_interval_ns_ != options_.interval_ns) {
+    options_.interval_ns = next_interval_ns_;
+    configured = set_config();
+  }
+  KVET_PM_PARAMETERS(kvet_pm_object, sampling, object);
+  object.sampling = sampling_;
+  if (configured && library_.start(&object) == KVET_PM_SUCCESS) {
+    started_ = true;
+    return {};
+  }
+  if (auto anew = take_anew(); !anew) {
+    return anew;
+  }
   object.sampling = sampling_;
   if (int code = library_.start(&object); code != KVET_PM_SUCCESS) {
     return refused("cuptiPmSamplingStart", code);
@@ -240,7 +293,13 @@ Result<PmSession::Decoded> PmSession::decode(const std::function<void(const PmSa
   decode.sampling = sampling_;
   decode.image = image_.data();
   decode.image_size = image_.size();
+  if (sampling_ == nullptr) {
+    return Decoded{};  // given back, and not to be had again
+  }
+  const uint64_t begun_ns = thread_processor_ns();
   const int code = library_.decode(&decode);
+  const uint64_t decoded_ns = thread_processor_ns();
+  decode_processor_ns_ += decoded_ns - begun_ns;
   // CUPTI says "out of memory" when the hardware buffer ran over; what was in it is decoded all the same.
   if (code != KVET_PM_SUCCESS && code != KVET_PM_OUT_OF_MEMORY) {
     return refused("cuptiPmSamplingDecodeData", code);
@@ -277,12 +336,13 @@ Result<PmSession::Decoded> PmSession::decode(const std::function<void(const PmSa
     }
     take(PmSample{times.start_ns, times.end_ns, values_});
   }
+  evaluate_processor_ns_ += thread_processor_ns() - decoded_ns;
   decoded.samples = info.completed_samples - std::min<size_t>(taken_, info.completed_samples);
   taken_ = info.completed_samples;
-  // CUPTI appends. An image that runs full, or is made anew while a sample in it waits for some unit's counts, loses what
-  // it did not take: 20 ms of samples after every full image of 1,024 on an H200. So it is emptied early, between samples.
+  // CUPTI appends.
   const bool between_samples = info.populated_samples == info.completed_samples;
-  if (decoded.more || (between_samples && taken_ >= options_.samples_per_image / 2)) {
+  const size_t reserve = std::max<size_t>(options_.samples_per_image / 4, decodings_in_reserve * decoded.samples);
+  if (decoded.more || (between_samples && taken_ + reserve >= options_.samples_per_image)) {
     if (auto reset = reset_image(); !reset) {
       return std::unexpected(reset.error());
     }

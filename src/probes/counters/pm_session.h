@@ -18,9 +18,9 @@ struct PmOptions {
   uint64_t interval_ns = 100'000;
   // What the driver sets aside for raw samples while nobody decodes them.
   size_t hardware_buffer_bytes = 512u << 20;
-  // Capacity of the image that samples are decoded into. On an H200 it takes 17 KB a sample with eight metrics: 4,096 take
-  // 70 MB and hold 0.4 s at 100 µs, several times what comes between two decodings.
-  uint32_t samples_per_image = 4096;
+  // Capacity of the image that samples are decoded into. On an H200 it takes 32 KB a sample with fifteen metrics: 2,048
+  // take 67 MB and hold 0.2 s at 100 µs, several times what comes between two decodings.
+  uint32_t samples_per_image = 2048;
 };
 
 struct PmSample {
@@ -38,8 +38,12 @@ class PmSession {
   PmSession& operator=(const PmSession&) = delete;
   ~PmSession();
 
+  // Where CUPTI will not start again (error 999 after an overflow, and where samples are still to be decoded, on an
+  // H200), the device is given back and taken anew; what was not decoded is then lost.
   Result<void> start();
   Result<void> stop();
+  // For the next start. Call it stopped, with everything decoded.
+  void set_interval(uint64_t interval_ns) { next_interval_ns_ = interval_ns; }
 
   struct Decoded {
     size_t samples = 0;
@@ -49,6 +53,10 @@ class PmSession {
   // Hands out what the hardware has sampled since the last call, at most samples_per_image.
   Result<Decoded> decode(const std::function<void(const PmSample&)>& take);
 
+  // What decoding and evaluating took of a processor, in calls of decode().
+  [[nodiscard]] uint64_t decode_processor_ns() const { return decode_processor_ns_; }
+  [[nodiscard]] uint64_t evaluate_processor_ns() const { return evaluate_processor_ns_; }
+
   [[nodiscard]] const std::vector<Metric>& metrics() const { return metrics_; }
   [[nodiscard]] const std::string& chip() const { return chip_; }
   [[nodiscard]] bool time_trigger() const { return time_trigger_; }  // false: every so many cycles of a varying clock
@@ -56,7 +64,10 @@ class PmSession {
  private:
   PmSession(const PmLibrary& library, const PmOptions& options) : library_(library), options_(options) {}
   Result<void> set_up(size_t device_index);
+  Result<void> enable();
   Result<void> configure();
+  Result<void> set_config();
+  Result<void> take_anew();
   [[nodiscard]] std::optional<size_t> passes(const std::vector<const char*>& names) const;
   [[nodiscard]] Result<std::vector<uint8_t>> config_image(void* host, const std::vector<const char*>& names) const;
   [[nodiscard]] void* new_host() const;  // null where CUPTI refuses
@@ -73,7 +84,10 @@ class PmSession {
   std::vector<const char*> names_;
   void* host_ = nullptr;
   void* sampling_ = nullptr;
+  size_t device_index_ = 0;
+  uint64_t next_interval_ns_ = 0;  // what the next start is to sample at; options_.interval_ns is configured
   bool started_ = false, time_trigger_ = true;
+  uint64_t decode_processor_ns_ = 0, evaluate_processor_ns_ = 0;
   std::vector<uint8_t> image_;
   size_t taken_ = 0;  // samples of the image that were handed out
   std::vector<double> values_;

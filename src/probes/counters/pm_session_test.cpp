@@ -2,7 +2,9 @@
 #include "probes/counters/pm_session.h"
 
 #include <gtest/gtest.h>
+
 #include <unistd.h>
+#include <algorithm>
 
 #include <cstring>
 
@@ -120,6 +122,23 @@ TEST_F(Session, LosesNoSampleThatIsHalfDecoded) {
   }
 }
 
+TEST_F(Session, TakesTheDeviceAnewWhereItDoesNotStartAgain) {
+  auto session = open();
+  ASSERT_TRUE(session);
+  ASSERT_TRUE((*session)->start());
+  ASSERT_TRUE((*session)->stop());
+  hardware.starts_to_refuse = 1;
+  (*session)->set_interval(10'000);
+  ASSERT_TRUE((*session)->start());
+  EXPECT_EQ(hardware.enabled, 1);
+  EXPECT_EQ(hardware.started_intervals, (std::vector<uint64_t>{100'000, 10'000}));
+  hardware.starts_to_refuse = 2;
+  ASSERT_TRUE((*session)->stop());
+  const auto refused = (*session)->start();
+  ASSERT_FALSE(refused);
+  EXPECT_FALSE(refused.error().message().empty());
+}
+
 // ---- The thread that samples one device ----------------------------------------------------------------------------
 
 class OneDevice : public Session {
@@ -136,10 +155,10 @@ class OneDevice : public Session {
     ::close(read_end);
     ::close(write_end);
   }
-  void start() {
+  void start(const BurstPlan& bursts = {.length_ns = 0}) {
     auto session = open();
     ASSERT_TRUE(session) << session.error().message();
-    sampler = std::make_unique<DeviceSampler>(*writer, 5, std::move(*session), 100'000);
+    sampler = std::make_unique<DeviceSampler>(*writer, 5, std::move(*session), 100'000, bursts);
   }
   // All messages so far, by kind.
   void read_messages() {
@@ -238,6 +257,31 @@ TEST_F(OneDevice, StartsAgainAfterAnOverflowAndCountsTheHole) {
   ASSERT_EQ(statuses.size(), 2u);
   EXPECT_EQ(statuses[1].state, uint32_t{KVET_SAMPLER_STATE_DEGRADED});
   EXPECT_NE(std::string(statuses[1].text).find("ran over"), std::string::npos);
+}
+
+TEST_F(OneDevice, ABurstIsFinerForAMomentAndLosesNothing) {
+  gather(0, 10);
+  start({.interval_ns = 10'000, .length_ns = 2'000'000, .period_ns = 20'000'000});
+  EXPECT_EQ(sampler->wait_flowing(), "");
+  while (hardware.starts < 3) {
+    ::usleep(1'000);
+  }
+  {
+    const std::lock_guard lock(hardware.mutex);
+    EXPECT_EQ(hardware.started_intervals[0], 100'000u);
+    EXPECT_EQ(hardware.started_intervals[1], 10'000u);
+    EXPECT_EQ(hardware.started_intervals[2], 100'000u);
+  }
+  gather(100, 110);  // the first of these spans a pause
+  wait_until_decoded();
+  stop();
+  read_messages();
+  EXPECT_GE(sampler->account().bursts, 1u);
+  EXPECT_GE(sampler->account().paused_ns, 9'000'000u);  // from sample 10 to 100, or later where a burst came between
+  EXPECT_TRUE(std::all_of(losses.begin(), losses.end(), [](const kvet_sampler_loss& loss) {
+    return loss.loss == uint32_t{KVET_SAMPLER_LOSS_UNDRAINED};  // the test's hardware has a clock of its own
+  }));
+  EXPECT_EQ(statuses.size(), 1u);
 }
 
 TEST_F(OneDevice, AFailureLaterOnIsSaidAndTheRestIsCounted) {

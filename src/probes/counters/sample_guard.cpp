@@ -21,17 +21,25 @@ SampleGuard::Answer SampleGuard::next(uint64_t start_ns, uint64_t end_ns) {
   }
   Answer answer{true, std::nullopt};
   if (last_end_ns_ != 0 && start_ns > last_end_ns_ + tolerance) {
-    answer.loss = Loss{overflow_ ? KVET_SAMPLER_LOSS_OVERFLOW : KVET_SAMPLER_LOSS_GAP,
-                       intervals(start_ns - last_end_ns_), last_end_ns_, start_ns};
+    if (restarted_ == Restart::planned) {
+      paused_ns_ += start_ns - last_end_ns_;
+    } else {
+      answer.loss = Loss{restarted_ ? KVET_SAMPLER_LOSS_OVERFLOW : KVET_SAMPLER_LOSS_GAP,
+                         intervals(start_ns - last_end_ns_), last_end_ns_, start_ns};
+    }
   }
-  overflow_ = false;
+  restarted_.reset();
   last_end_ns_ = end_ns;
   return answer;
 }
 
-void SampleGuard::restarted_after_overflow() {
+void SampleGuard::restarted(Restart why, uint64_t interval_ns) {
   first_ = true;
-  overflow_ = true;
+  interval_ns_ = interval_ns;
+  // An overflow stays one, however often sampling starts anew before the next sample.
+  if (restarted_ != Restart::overflow) {
+    restarted_ = why;
+  }
 }
 
 }  // namespace kvet::probes

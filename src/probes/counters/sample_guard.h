@@ -24,19 +24,22 @@ class SampleGuard {
   };
   // The first sample after a start is dropped and is no loss: it spans everything since sampling was enabled.
   Answer next(uint64_t start_ns, uint64_t end_ns);
-  // Sampling was stopped and started again since the hardware buffer was full: what is missing until the next sample
-  // that is kept was lost to that.
-  void restarted_after_overflow();
+  // Sampling was stopped and started again. Because the hardware buffer was full: what is missing until the next sample
+  // that is kept was lost to that. By plan, to change the interval: it is a pause, and no loss.
+  enum class Restart : uint8_t { overflow, planned };
+  void restarted(Restart why, uint64_t interval_ns);
 
   [[nodiscard]] uint64_t last_end_ns() const { return last_end_ns_; }  // of the last sample kept; 0: none yet
+  [[nodiscard]] uint64_t paused_ns() const { return paused_ns_; }  // all planned pauses together
 
  private:
   [[nodiscard]] uint64_t intervals(uint64_t duration_ns) const;
 
   uint64_t interval_ns_;
   uint64_t last_end_ns_ = 0;
+  uint64_t paused_ns_ = 0;
   bool first_ = true;
-  bool overflow_ = false;
+  std::optional<Restart> restarted_;  // since the last sample kept
 };
 
 }  // namespace kvet::probes

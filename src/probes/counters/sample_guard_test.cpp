@@ -59,7 +59,7 @@ TEST(SampleGuard, AnOverflowIsCountedUntilSamplesComeAgain) {
   SampleGuard guard(interval);
   (void)guard.next(1, 2);
   (void)guard.next(1'000'000, 1'100'000);
-  guard.restarted_after_overflow();
+  guard.restarted(SampleGuard::Restart::overflow, interval);
   EXPECT_FALSE(guard.next(1'100'000, 2'100'000).keep);  // the first after the restart spans the pause
   const auto answer = guard.next(2'100'000, 2'200'000);
   EXPECT_TRUE(answer.keep);
@@ -69,6 +69,34 @@ TEST(SampleGuard, AnOverflowIsCountedUntilSamplesComeAgain) {
   const auto later = guard.next(2'400'000, 2'500'000);
   ASSERT_TRUE(later.loss);
   EXPECT_EQ(later.loss->kind, KVET_SAMPLER_LOSS_GAP);
+}
+
+TEST(SampleGuard, APlannedPauseIsNoLossAndTheNewIntervalCounts) {
+  SampleGuard guard(interval);
+  (void)guard.next(1, 2);
+  (void)guard.next(1'000'000, 1'100'000);
+  guard.restarted(SampleGuard::Restart::planned, 10'000);
+  EXPECT_FALSE(guard.next(1'100'000, 2'100'000).keep);
+  const auto first = guard.next(2'100'000, 2'110'000);
+  EXPECT_TRUE(first.keep);
+  EXPECT_FALSE(first.loss);
+  EXPECT_EQ(guard.paused_ns(), 1'000'000u);
+  const auto later = guard.next(2'140'000, 2'150'000);  // three of the finer samples
+  ASSERT_TRUE(later.loss);
+  EXPECT_EQ(later.loss->count, 3u);
+  EXPECT_EQ(guard.paused_ns(), 1'000'000u);
+}
+
+TEST(SampleGuard, APlannedRestartDoesNotHideAnOverflow) {
+  SampleGuard guard(interval);
+  (void)guard.next(1, 2);
+  (void)guard.next(1'000'000, 1'100'000);
+  guard.restarted(SampleGuard::Restart::overflow, interval);
+  guard.restarted(SampleGuard::Restart::planned, 10'000);
+  (void)guard.next(1'100'000, 2'100'000);
+  const auto answer = guard.next(2'100'000, 2'110'000);
+  ASSERT_TRUE(answer.loss);
+  EXPECT_EQ(answer.loss->kind, KVET_SAMPLER_LOSS_OVERFLOW);
 }
 
 }  // namespace

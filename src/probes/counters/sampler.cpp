@@ -226,7 +226,8 @@ void Sampler::sample(Gpu& gpu) {
     fall_back(gpu, session.error().message());
     return;
   }
-  auto sampler = std::make_unique<DeviceSampler>(writer_, gpu.index, std::move(*session), arguments_.interval_ns);
+  auto sampler = std::make_unique<DeviceSampler>(writer_, gpu.index, std::move(*session), arguments_.interval_ns,
+                                                 arguments_.bursts);
   DeviceSampler* started = sampler.get();
   {
     const std::lock_guard lock(samplers_mutex_);
@@ -366,6 +367,18 @@ void Sampler::stop(int64_t drain_ns) {
   kvet_sampler_end end{};
   end.samples_sent = writer_.samples_sent();
   end.processor_time_ns = static_cast<uint64_t>(used.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(used.tv_nsec);
+  {
+    const std::lock_guard lock(samplers_mutex_);
+    for (const auto& sampler : samplers_) {
+      if (sampler->done()) {
+        const DeviceSampler::Account account = sampler->account();
+        end.decode_processor_ns += account.decode_processor_ns;
+        end.evaluate_processor_ns += account.evaluate_processor_ns;
+        end.bursts += account.bursts;
+        end.paused_ns += account.paused_ns;
+      }
+    }
+  }
   writer_.send(KVET_SAMPLER_END, end);
   writer_.flush_until(std::chrono::steady_clock::now() + std::chrono::seconds(10));
 }

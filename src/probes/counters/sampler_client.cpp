@@ -141,6 +141,12 @@ Result<void> Client::spawn() {
                                     name(options_.mode),
                                     "--interval-ns",
                                     std::to_string(options_.interval_ns),
+                                    "--burst-interval-ns",
+                                    std::to_string(options_.bursts.interval_ns),
+                                    "--burst-length-ns",
+                                    std::to_string(options_.bursts.length_ns),
+                                    "--burst-period-ns",
+                                    std::to_string(options_.bursts.period_ns),
                                     "--data-descriptor",
                                     std::to_string(child_data_descriptor),
                                     "--control-descriptor",
@@ -339,7 +345,15 @@ void Client::stop(EventSink& sink, std::chrono::milliseconds limit) {
     sink.on(Meta{"counters.metrics", decoder_.metrics()});
   }
   if (decoder_.ended()) {
-    sink.on(Meta{"counters.processor_time_ns", std::to_string(decoder_.processor_time_ns())});
+    const kvet_sampler_end& end = decoder_.end();
+    sink.on(Meta{"counters.processor_time_ns", std::to_string(end.processor_time_ns)});
+    sink.on(Meta{"counters.processor_time_decode_ns", std::to_string(end.decode_processor_ns)});
+    sink.on(Meta{"counters.processor_time_evaluate_ns", std::to_string(end.evaluate_processor_ns)});
+    if (end.bursts > 0) {
+      sink.on(Meta{"counters.bursts", std::to_string(end.bursts)});
+      sink.on(Meta{"counters.burst_interval_ns", std::to_string(options_.bursts.interval_ns)});
+      sink.on(Meta{"counters.paused_ns", std::to_string(end.paused_ns)});
+    }
   }
   if (!decoder_.driver_version().empty()) {
     sink.on(Meta{"driver_version", decoder_.driver_version()});
@@ -355,7 +369,17 @@ Result<std::unique_ptr<SamplerClient>> SamplerClient::start(const SamplerOptions
                 fmt::format("a counter interval of {} ns is not between 2 µs and 1 s", options.interval_ns),
                 "--interval", "100us is the default, 10us the finest that is useful for long");
   }
-  auto client = std::make_unique<Client>(options, directory);
+  SamplerOptions checked = options;
+  if (checked.bursts.wanted() &&
+      (checked.bursts.interval_ns < 2'000 || checked.bursts.length_ns / checked.bursts.interval_ns > 1'000)) {
+    return fail(ErrorKind::usage, "a burst has at most 1,000 samples, 2 µs apart or more", "--burst",
+                "5ms at 10us is the default, 0 leaves bursts out");
+  }
+  // Where all samples are that fine, there is nothing to look closer at.
+  if (checked.interval_ns <= static_cast<int64_t>(checked.bursts.interval_ns)) {
+    checked.bursts.length_ns = 0;
+  }
+  auto client = std::make_unique<Client>(checked, directory);
   if (auto spawned = client->spawn(); !spawned) {
     return std::unexpected(spawned.error());
   }

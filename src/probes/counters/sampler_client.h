@@ -21,6 +21,7 @@
 
 #include "base/result.h"
 #include "model/event_sink.h"
+#include "probes/counters/burst_schedule.h"
 #include "probes/device_directory.h"
 
 namespace kvet::probes {
@@ -35,6 +36,7 @@ enum class CounterMode : uint8_t {
 struct SamplerOptions {
   CounterMode mode = CounterMode::performance_monitor;
   int64_t interval_ns = 100'000;  // 2,000 (2 µs) to 1,000,000,000
+  BurstPlan bursts;  // left out where the interval is not longer than theirs; at most 10 ms each
   // More places to look for libcupti (folders or files): what the target has mapped, a Python package's
   // nvidia/cu13/lib. The search: $KVET_CUPTI_PATH, the loader's own search, /usr/local/cuda*, then these.
   std::vector<std::string> library_paths;
@@ -60,7 +62,8 @@ class SamplerClient {
   virtual bool wait_ready(EventSink& sink, std::chrono::milliseconds limit) = 0;
   // Asks the child to stop and to hand over what it has, polls until it ended or the limit is over, and then emits the
   // facts (meta keys) `counters.mode` (as achieved), `counters.interval_ns`, `counters.status`, `counters.metrics`,
-  // `counters.processor_time_ns` and `driver_version`.
+  // `counters.processor_time_ns` (and how much of it CUPTI decoded and evaluated), `counters.bursts`, `counters.paused_ns`
+  // and `driver_version`.
   virtual void stop(EventSink& sink, std::chrono::milliseconds limit) = 0;
 
   [[nodiscard]] virtual int descriptor() const = 0;  // for poll(2); −1 once the child has ended

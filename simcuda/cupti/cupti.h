@@ -58,6 +58,7 @@ void flush();
 void set_flush_period(uint32_t milliseconds);
 uint64_t take_dropped();
 
+bool behaves(const char* how);  // $KVET_SIMCUDA_CUPTI
 bool held_by_another_profiler();  // $KVET_SIMCUDA_CUPTI=held: every call that would subscribe fails
 
 }  // namespace simcuda::cupti

@@ -1,6 +1,7 @@
 // The thread that hands buffers over. What it does to the order is what clients must bear with the real library: records of
 // calls and of executions mixed, some kept back to a later buffer, neighbours swapped, buffers handed over half full.
 #include <pthread.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <chrono>
@@ -25,6 +26,9 @@ struct Delivery {
   std::vector<Record> queue;
   std::vector<Record> kept_back;  // the thread's own
   uint64_t rounds = 0, buffers = 0;
+  // $KVET_SIMCUDA_CUPTI=interrupted: a signal arrives while a launching thread has a lock that a flush needs.
+  std::mutex call_mutex;
+  std::atomic<uint64_t> calls{0};
   std::mutex mutex;
   std::condition_variable wake, flushed;
   uint64_t flushes_asked = 0, flushes_done = 0;
@@ -129,8 +133,20 @@ void deliver(Delivery& self, bool everything) {
 
 void push(const Record& record) {
   Delivery& self = delivery();
-  std::lock_guard guard(self.queue_mutex);
-  self.queue.push_back(record);
+  {
+    std::lock_guard guard(self.queue_mutex);
+    self.queue.push_back(record);
+  }
+  static const bool interrupted = behaves("interrupted");
+  if (interrupted) {
+    constexpr uint64_t at_call = 50;
+    kvet_cupti_activity head;
+    std::memcpy(&head, record.bytes, sizeof head);
+    if (head.kind == KVET_CUPTI_ACTIVITY_DRIVER && ++self.calls == at_call) {
+      std::lock_guard guard(self.call_mutex);
+      raise(SIGUSR1);
+    }
+  }
 }
 
 void start_delivery(kvet_cupti_buffer_requested_function requested, kvet_cupti_buffer_completed_function completed) {
@@ -151,6 +167,7 @@ void flush() {
   if (!self.running) {
     return;
   }
+  std::lock_guard no_call(self.call_mutex);
   std::unique_lock lock(self.mutex);
   uint64_t mine = ++self.flushes_asked;
   self.wake.notify_one();

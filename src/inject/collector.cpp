@@ -28,11 +28,12 @@ void Collector::buffer_completed(uint8_t* buffer, size_t valid_bytes) {
     return;
   }
   buffers.completed(buffer, valid_bytes);
-  if (getpid() == owner) {
+  if (getpid() == owner && !closed_.load(std::memory_order_seq_cst)) {
     collect();
     return;
   }
-  // Forked: calls that fail in the child may still be recorded there. Nobody wants them, and the table is not mapped.
+  // After the goodbye, with CUPTI being torn down, nobody reads any more. And in a forked child calls that fail may still be
+  // recorded: nobody wants them, and the table is not mapped.
   for (BufferPool::Buffer* queued = buffers.take_completed(); queued != nullptr;) {
     BufferPool::Buffer* next = queued->queued;
     buffers.recycle(queued);
@@ -87,7 +88,7 @@ void Collector::note_table_losses(uint64_t now_ns) {
 }
 
 bool Collector::finish() {
-  collect();
+  closed_.store(true, std::memory_order_seq_cst);
   constexpr int patience_ms = 500;
   for (int waited = 0; waited <= patience_ms; ++waited) {
     bool free = false;

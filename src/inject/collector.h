@@ -27,7 +27,8 @@ class Collector {
   // Collects what is queued and sends losses, unless another thread is at it.
   void collect();
 
-  // The last batch. Waits up to half a second for a thread that is collecting; false: it was still at it.
+  // The last batch; buffers that come later are not read. Waits up to half a second for a thread that is collecting; false:
+  // it was still at it. Calls no function of CUPTI.
   bool finish();
 
   // Set before activity is enabled.
@@ -52,6 +53,7 @@ class Collector {
 
   Packer packer_{table, emitter, losses, hashes};
   std::atomic<bool> busy_{false};
+  std::atomic<bool> closed_{false};
   std::atomic<uint64_t> completed_buffers_{0};
   uint64_t table_lost_ = 0;
 };

@@ -1,7 +1,7 @@
 #include "inject/session.h"
 
 #include <errno.h>
-#include <signal.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -102,7 +102,11 @@ void Session::start() {
   phase_ = Phase::recording;
   atexit(on_exit);
   pthread_atfork(nullptr, nullptr, on_fork_child);
-  start_flush_thread();
+  const bool started = flush_thread_.start(
+      settings_.flush_ms, [](void* self, bool last) { return static_cast<Session*>(self)->flush_turn(last); }, this);
+  if (!started && cupti_.flush_period != nullptr) {
+    cupti_.flush_period(settings_.flush_ms);
+  }
 }
 
 bool Session::create_table() {
@@ -240,59 +244,33 @@ void Session::say_that_nothing_will_come() {
   }
 }
 
-// Why a thread of our own: CUPTI's flush period returns full buffers only, and at 100 launches a second a buffer takes
-// seconds to fill. A process that is killed would lose them.
-void Session::start_flush_thread() {
-  if (settings_.flush_ms == 0) {
-    return;
-  }
-  pthread_attr_t attributes;
-  if (pthread_attr_init(&attributes) != 0) {
-    return;
-  }
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  // The target's signals are the target's: none is ever delivered to this thread.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  pthread_t thread;
-  has_flush_thread_ = pthread_create(&thread, &attributes, flush_thread_main, this) == 0;
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  pthread_attr_destroy(&attributes);
-  if (!has_flush_thread_ && cupti_.flush_period != nullptr) {
-    cupti_.flush_period(settings_.flush_ms);
-  }
-}
-
-void* Session::flush_thread_main(void* self) {
-  pthread_setname_np(pthread_self(), "kvet-flush");
-  static_cast<Session*>(self)->flush_loop();
-  return nullptr;
-}
-
-void Session::flush_loop() {
-  // While buffers come back by themselves there is nothing to ask for, except now and then for threads that are slow.
-  constexpr int at_least_every = 10;
-  uint64_t seen = 0;
-  int skipped = 0;
-  while (!stopping_.load(std::memory_order_acquire)) {
-    sleep_ms(static_cast<long>(settings_.flush_ms));
-    flushing_.store(true, std::memory_order_seq_cst);
-    if (!stopping_.load(std::memory_order_seq_cst)) {
-      const uint64_t completed = collector.completed_buffers();
-      if (completed == seen || ++skipped >= at_least_every) {
-        cupti_.flush_all(0);
-        skipped = 0;
-      }
-      seen = collector.completed_buffers();
-      collector.collect();  // losses, for a reader that came late
-      kvet_table* table = collector.table.header();
-      if (table->status == KVET_INJECT_NO_PROBE && collector.emitter.has_reader()) {
-        set_status(KVET_INJECT_RECORDING, 0);
-      }
+// Why we ask at all: CUPTI's flush period returns full buffers only, and at 100 launches a second a buffer takes seconds to
+// fill. A process that is killed would lose them.
+uint32_t Session::flush_turn(bool last) {
+  if (last) {
+    cupti_.flush_all(KVET_CUPTI_FLUSH_FORCED);
+    if (!flush_thread_.abandoned()) {
+      collector.collect();
     }
-    flushing_.store(false, std::memory_order_seq_cst);
+    return 0;
   }
+  // While buffers come back by themselves there is nothing to ask for, except now and then for threads that are slow.
+  constexpr uint32_t at_least_every = 10;
+  const uint64_t completed = collector.completed_buffers();
+  if (completed == completed_before_ || ++turns_skipped_ >= at_least_every) {
+    cupti_.flush_all(0);
+    turns_skipped_ = 0;
+  }
+  completed_before_ = collector.completed_buffers();
+  if (flush_thread_.abandoned()) {
+    return 0;
+  }
+  collector.collect();  // losses, for a reader that came late
+  kvet_table* table = collector.table.header();
+  if (table->status == KVET_INJECT_NO_PROBE && collector.emitter.has_reader()) {
+    set_status(KVET_INJECT_RECORDING, 0);
+  }
+  return settings_.flush_ms;
 }
 
 void Session::finish() {
@@ -304,17 +282,12 @@ void Session::finish() {
   if (!phase_.compare_exchange_strong(recording, Phase::finished)) {
     return;
   }
-  stopping_.store(true, std::memory_order_seq_cst);
-  constexpr int patience_ms = 2000;
-  for (int waited = 0; waited < patience_ms && flushing_.load(std::memory_order_seq_cst); ++waited) {
-    sleep_ms(1);
-  }
-  if (flushing_.load(std::memory_order_seq_cst)) {
-    // That flush waits for something that will not come, in CUPTI or in a driver that is being torn down already. Another
-    // would wait beside it, and the target would never end. How much CUPTI still holds cannot be asked.
+  // This thread may be anywhere: in a signal handler that interrupted CUPTI, with CUPTI's locks in its hands. It calls no
+  // function of CUPTI from here on.
+  constexpr uint32_t patience_ms = 2000;
+  if (!flush_thread_.finish(patience_ms)) {
+    // How much CUPTI still holds cannot be asked.
     collector.losses.count(KVET_LOSS_CUPTI_DROPPED, 1, monotonic_ns());
-  } else {
-    cupti_.flush_all(KVET_CUPTI_FLUSH_FORCED);
   }
   collector.finish();
 }
@@ -324,7 +297,6 @@ void Session::become_forked_child() {
     return;
   }
   phase_ = Phase::forked;
-  stopping_ = true;
   // The parent's table is not mapped here (MADV_DONTFORK). One of the child's own says why nothing will come from it: a
   // header and no entries. Plain system calls only, as a fork handler must. In the memory-file tier tables are few.
   if (collector.ring.is_open()) {

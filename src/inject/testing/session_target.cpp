@@ -8,6 +8,7 @@
 //     early    fork before; both launch
 //     threads  launch from four threads
 //     late     wait two seconds before launching
+//     signal   call exit() in a handler of SIGUSR1, wherever that arrives
 // It prints "launched N" for each process before it ends.
 #include <dlfcn.h>
 #include <signal.h>
@@ -103,6 +104,9 @@ int main(int count, char** arguments) {
   cuda.start();
   if (is("late")) {
     wait_ms(2000);
+  }
+  if (is("signal")) {
+    signal(SIGUSR1, [](int) { exit(0); });
   }
   if (is("threads")) {
     std::vector<std::thread> threads;

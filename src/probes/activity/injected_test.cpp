@@ -266,6 +266,36 @@ TEST_F(InjectedTest, AFlushThatNeverReturnsDoesNotKeepTheTargetFromEnding) {
   EXPECT_EQ(sink_.losses.front().kind, LossKind::cupti_dropped);
 }
 
+TEST_F(InjectedTest, ALastFlushThatNeverReturnsDoesNotKeepTheTargetFromEnding) {
+  variables_["KVET_SIMCUDA_CUPTI"] = "stuck";
+  variables_["KVET_FLUSH_MS"] = "10000";  // so that no other flush comes before it
+  limit_s_ = 30;
+  start("run", 100);
+  EXPECT_EQ(finish(), 0);
+  EXPECT_TRUE(decoder_.totals().said_goodbye);
+  ASSERT_EQ(sink_.losses.size(), 1u) << "what CUPTI kept is not passed over in silence";
+  EXPECT_EQ(sink_.losses.front().kind, LossKind::cupti_dropped);
+}
+
+TEST_F(InjectedTest, AskingForNoFlushesGivesALastOneAllTheSame) {
+  variables_["KVET_FLUSH_MS"] = "0";
+  limit_s_ = 30;
+  start("run", 100);
+  EXPECT_EQ(finish(), 0);
+  expect_joined(100);
+  EXPECT_TRUE(sink_.losses.empty());
+}
+
+TEST_F(InjectedTest, AnExitOutOfASignalHandlerInsideCuptiEndsTheTarget) {
+  variables_["KVET_SIMCUDA_CUPTI"] = "interrupted";
+  limit_s_ = 30;
+  start("signal", 100);
+  EXPECT_EQ(finish(), 0);
+  EXPECT_TRUE(decoder_.totals().said_goodbye);
+  ASSERT_EQ(sink_.losses.size(), 1u) << "what CUPTI kept is not passed over in silence";
+  EXPECT_EQ(sink_.losses.front().kind, LossKind::cupti_dropped);
+}
+
 TEST_F(InjectedTest, ALibraryThatIsNoCuptiLeavesTheTargetAlone) {
   // Found first, opened, and without the functions: the next candidate serves.
   variables_["KVET_CUPTI_PATH"] = "libm.so.6";

@@ -15,6 +15,6 @@ endif()
 # The toolkit's occupancy calculator is the oracle of one test, which says so and skips where it is missing.
 find_path(KVET_CUDA_OCCUPANCY NAMES cuda_occupancy.h PATHS /usr/local/cuda/include /opt/cuda/include NO_DEFAULT_PATH)
 if(KVET_CUDA_OCCUPANCY)
-  set_source_files_properties(${CMAKE_SOURCE_DIR}/src/questions/occupancy_limits_test.cpp PROPERTIES
+  set_source_files_properties(${CMAKE_SOURCE_DIR}/src/questions/occupancy_limits_oracle_test.cpp PROPERTIES
     COMPILE_OPTIONS "-isystem;${KVET_CUDA_OCCUPANCY}")
 endif()

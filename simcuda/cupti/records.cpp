@@ -2,6 +2,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
 
 #include "cupti/cupti.h"
@@ -131,6 +132,11 @@ void on_execution(void*, const simcuda_execution* execution) {
   }
 }
 
+bool mps_client() {
+  const char* set = std::getenv("KVET_SIMCUDA_MPS");
+  return set != nullptr && std::strcmp(set, "1") == 0;
+}
+
 void on_context(void*, uint32_t context_id, uint32_t device, uint32_t null_stream_id) {
   queue_device_records();
   if (!options().is_enabled(KVET_CUPTI_ACTIVITY_CONTEXT)) {
@@ -140,7 +146,7 @@ void on_context(void*, uint32_t context_id, uint32_t device, uint32_t null_strea
   record.base.kind = KVET_CUPTI_ACTIVITY_CONTEXT;
   record.base.context_id = context_id;
   record.base.device_id = device;
-  record.base.compute_api_kind = 1;  // CUPTI_ACTIVITY_COMPUTE_API_CUDA
+  record.base.compute_api_kind = mps_client() ? KVET_CUPTI_COMPUTE_API_CUDA_MPS : KVET_CUPTI_COMPUTE_API_CUDA;
   record.base.null_stream_id = static_cast<uint16_t>(null_stream_id);
   record.multiprocessors = multiprocessors;
   queue(record);

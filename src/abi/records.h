@@ -29,7 +29,7 @@ typedef int64_t kvet_i64;
 #endif
 
 // Bumped whenever anything in this file changes shape. The recorder refuses a library of another version.
-#define KVET_ABI_VERSION 1u
+#define KVET_ABI_VERSION 2u
 
 // ---------------------------------------------------------------------------------------------------------------
 // Records: 64 bytes each, so that a batch of 8, 64 or 256 has a constant size for the BPF verifier.
@@ -272,13 +272,25 @@ struct kvet_entry_device {
   kvet_u32 max_shared_bytes_per_block;
   kvet_u32 threads_per_warp;
   kvet_u32 l2_bytes;  // 0: unknown
+  kvet_u32 mig;  // 1: not a whole GPU but a MIG instance, and the UUID is the instance's
+  kvet_u32 reserved;
+};
+// How a context's process shares the device with others.
+enum kvet_context_sharing {
+  KVET_CONTEXT_UNKNOWN = 0,
+  KVET_CONTEXT_TIME_SLICED = 1,  // takes turns with contexts of other processes
+  KVET_CONTEXT_MPS = 2,  // a client of the Multi-Process Service: overlaps other clients
 };
 struct kvet_entry_context {
   struct kvet_entry entry;
   kvet_u32 context_id;
   kvet_u32 device_ordinal;
   kvet_u32 null_stream_id;
-  kvet_u32 reserved;
+  kvet_u32 sharing;  // enum kvet_context_sharing
+  kvet_u32 parent_context_id;  // of a green context; 0: none, or unknown
+  kvet_u32 green;  // 1: a green context
+  kvet_u32 multiprocessors;  // that a green context may use; 0: unknown
+  kvet_u32 thread_centipercent;  // CUDA_MPS_ACTIVE_THREAD_PERCENTAGE × 100, of an MPS client; 0: not set
 };
 struct kvet_entry_stream {
   struct kvet_entry entry;

@@ -57,6 +57,7 @@ class CsvSink : public EventSink {
                           static_cast<double>(device.memory_bandwidth_bytes_per_s) / 1e9);
   }
   void on(const KernelShape&) override {}
+  void on(const Context&) override {}
   void on(const ApiCall&) override {}
   void on(const Execution&) override {}
   void on(const Transfer&) override {}

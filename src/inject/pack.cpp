@@ -1,5 +1,6 @@
 #include "inject/pack.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "abi/vendor/cupti_driver_callbacks.h"
@@ -28,6 +29,27 @@ uint16_t transfer_kind(uint8_t copy_kind) {
     case KVET_CUPTI_COPY_PTOP: return KVET_TRANSFER_PEER;
     default: return KVET_TRANSFER_OTHER;
   }
+}
+
+// "12.5" is 1250. By hand, since strtod follows the target's locale. 0: not set, or no percentage.
+uint32_t centipercent(const char* text) {
+  uint32_t value = 0, digits_left = 2;
+  bool fraction = false, any = false;
+  for (; text != nullptr && *text != '\0'; ++text) {
+    if (*text == '.' && !fraction) {
+      fraction = true;
+    } else if (*text < '0' || *text > '9' || value > 100'000) {
+      return 0;
+    } else if (!fraction || digits_left > 0) {
+      value = value * 10 + static_cast<uint32_t>(*text - '0');
+      digits_left -= fraction ? 1 : 0;
+      any = true;
+    }
+  }
+  for (; digits_left > 0; --digits_left) {
+    value *= 10;
+  }
+  return any && value <= 10'000 ? value : 0;
 }
 
 }  // namespace
@@ -206,6 +228,7 @@ void Packer::device(const kvet_cupti_device& record) {
   entry.max_shared_bytes_per_block = record.max_shared_memory_per_block;
   entry.threads_per_warp = record.threads_per_warp;
   entry.l2_bytes = record.l2_cache_size;
+  entry.mig = record.is_mig_enabled != 0 ? 1 : 0;
   const uint64_t said = hash_bytes(&entry, sizeof(entry), 3) | 1;
   if (record.id < remembered_devices) {
     if (devices_[record.id] == said) {
@@ -221,6 +244,23 @@ void Packer::context(const kvet_cupti_context& record) {
   entry.context_id = record.context_id;
   entry.device_ordinal = record.device_id;
   entry.null_stream_id = record.null_stream_id;
+  switch (record.compute_api_kind) {
+    case KVET_CUPTI_COMPUTE_API_CUDA: entry.sharing = KVET_CONTEXT_TIME_SLICED; break;
+    case KVET_CUPTI_COMPUTE_API_CUDA_MPS:
+      entry.sharing = KVET_CONTEXT_MPS;
+      entry.thread_centipercent = centipercent(getenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"));
+      break;
+    default: break;
+  }
+  const uint32_t version = table_.header()->cupti_version;
+  if (version >= KVET_CUPTI_VERSION_GREEN_CONTEXT) {  // before, the record is shorter
+    const auto& more = reinterpret_cast<const kvet_cupti_context2&>(record);
+    entry.parent_context_id = more.parent_context_id;
+    entry.green = more.is_green_context != 0 ? 1 : 0;
+    if (entry.green != 0 && version >= KVET_CUPTI_VERSION_GREEN_MULTIPROCESSORS) {
+      entry.multiprocessors = more.multiprocessors;
+    }
+  }
   table_.append(&entry, KVET_ENTRY_CONTEXT, sizeof(entry));
 }
 

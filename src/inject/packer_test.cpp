@@ -69,7 +69,7 @@ class PackerTest : public testing::Test {
   void SetUp() override {
     ASSERT_TRUE(ring_.open(recorder_.file(), nullptr));
     uint64_t offset = 0;
-    void* memory = ring_.claim_table(&offset);
+    void* memory = ring_.table(&offset);
     ASSERT_NE(memory, nullptr);
     table_.adopt(memory, offset);
     emitter_.use_memory_ring(&ring_);
@@ -371,6 +371,75 @@ TEST_F(PackerTest, DeviceHasTheUuidThatNamesWhatThePartitionIs) {
   EXPECT_EQ(devices[0].multiprocessors, 132u);
   EXPECT_EQ(devices[0].uuid[0], 0x11);
   EXPECT_EQ(devices[1].uuid[0], 0x22);
+  EXPECT_EQ(devices[0].mig, 0u);
+  EXPECT_EQ(devices[1].mig, 1u);
+}
+
+kvet_cupti_context2 green_context() {
+  kvet_cupti_context2 record{};
+  record.base.kind = KVET_CUPTI_ACTIVITY_CONTEXT;
+  record.base.context_id = 4;
+  record.base.device_id = 2;
+  record.base.compute_api_kind = KVET_CUPTI_COMPUTE_API_CUDA;
+  record.base.null_stream_id = 7;
+  record.parent_context_id = 1;
+  record.is_green_context = 1;
+  record.multiprocessors = 16;
+  return record;
+}
+
+TEST_F(PackerTest, AGreenContextHasItsParentAndItsShareOfTheDevice) {
+  table_.header()->cupti_version = 23;  // CUDA 12.5
+  pack(green_context());
+  const auto contexts = entries<kvet_entry_context>(KVET_ENTRY_CONTEXT);
+  ASSERT_EQ(contexts.size(), 1u);
+  EXPECT_EQ(contexts[0].context_id, 4u);
+  EXPECT_EQ(contexts[0].device_ordinal, 2u);
+  EXPECT_EQ(contexts[0].sharing, KVET_CONTEXT_TIME_SLICED);
+  EXPECT_EQ(contexts[0].parent_context_id, 1u);
+  EXPECT_EQ(contexts[0].green, 1u);
+  EXPECT_EQ(contexts[0].multiprocessors, 16u);
+}
+
+// What follows the record of an older libcupti is the next record: it must not be taken for these fields.
+TEST_F(PackerTest, AnOlderContextRecordIsReadNoFurtherThanItGoes) {
+  for (uint32_t version : {19u, 21u, 22u}) {
+    table_.header()->cupti_version = version;
+    pack(green_context());
+  }
+  const auto contexts = entries<kvet_entry_context>(KVET_ENTRY_CONTEXT);
+  ASSERT_EQ(contexts.size(), 3u);
+  for (int older : {0, 1}) {
+    EXPECT_EQ(contexts[static_cast<size_t>(older)].green, 0u);
+    EXPECT_EQ(contexts[static_cast<size_t>(older)].parent_context_id, 0u);
+  }
+  EXPECT_EQ(contexts[2].green, 1u) << "CUDA 12.4 says which are green";
+  EXPECT_EQ(contexts[2].multiprocessors, 0u) << "and not yet how large they are";
+}
+
+TEST_F(PackerTest, AnMpsClientHasItsLimit) {
+  table_.header()->cupti_version = KVET_CUPTI_VERSION_CHECKED;
+  const struct {
+    const char* text;
+    uint32_t centipercent;
+  } limits[] = {{"25", 2500}, {"12.5", 1250}, {"33.333", 3333}, {"100", 10'000}, {"101", 0},
+                {"", 0},      {"half", 0},    {"-5", 0},        {"99999999999", 0}};
+  kvet_cupti_context2 record = green_context();
+  record.is_green_context = 0;
+  record.base.compute_api_kind = KVET_CUPTI_COMPUTE_API_CUDA_MPS;
+  for (const auto& limit : limits) {
+    setenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", limit.text, 1);
+    pack(record);
+  }
+  unsetenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
+  pack(record);
+  const auto contexts = entries<kvet_entry_context>(KVET_ENTRY_CONTEXT);
+  ASSERT_EQ(contexts.size(), std::size(limits) + 1);
+  for (size_t i = 0; i < std::size(limits); ++i) {
+    EXPECT_EQ(contexts[i].sharing, KVET_CONTEXT_MPS);
+    EXPECT_EQ(contexts[i].thread_centipercent, limits[i].centipercent) << limits[i].text;
+  }
+  EXPECT_EQ(contexts.back().thread_centipercent, 0u);
 }
 
 TEST_F(PackerTest, ARangeIsItsTwoMarkersInEitherOrder) {

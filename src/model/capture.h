@@ -20,6 +20,8 @@ struct Capture {
   std::vector<Device> devices;           // by DeviceId
   std::vector<KernelShape> shapes;       // by ShapeId
 
+  std::vector<Context> contexts;
+
   std::vector<ApiCall> api_calls;
   std::vector<Execution> executions;
   std::vector<Transfer> transfers;

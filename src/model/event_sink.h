@@ -19,6 +19,7 @@ class EventSink {
   virtual void on(const Device&) = 0;
   virtual void on(const KernelShape&) = 0;
 
+  virtual void on(const Context&) = 0;
   virtual void on(const ApiCall&) = 0;
   virtual void on(const Execution&) = 0;
   virtual void on(const Transfer&) = 0;

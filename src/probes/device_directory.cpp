@@ -32,6 +32,7 @@ bool merge(Device& known, const Device& seen) {
   changed |= learn(known.l2_bytes, seen.l2_bytes);
   changed |= learn(known.driver_version, seen.driver_version);
   changed |= learn(known.power_limit_milliwatts, seen.power_limit_milliwatts);
+  changed |= learn(known.mig, seen.mig);
   return changed;
 }
 

@@ -29,6 +29,7 @@ class WindowSink : public EventSink {
   void on(const Process& process) override { next_->on(process); }
   void on(const Device& device) override { next_->on(device); }
   void on(const KernelShape& shape) override { next_->on(shape); }
+  void on(const Context& context) override { next_->on(context); }
   void on(const ApiCall& call) override;
   void on(const Execution& execution) override;
   void on(const Transfer& transfer) override { pass(transfer); }

@@ -36,6 +36,16 @@ constexpr const char* enumerator(Source value) {
   return nullptr;
 }
 
+constexpr const char* enumeration(ContextSharing) { return "context_sharing"; }
+constexpr const char* enumerator(ContextSharing value) {
+  switch (value) {
+    case ContextSharing::unknown: return "unknown";
+    case ContextSharing::time_sliced: return "time_sliced";
+    case ContextSharing::mps: return "mps";
+  }
+  return nullptr;
+}
+
 constexpr const char* enumeration(ApiKind) { return "api_kind"; }
 constexpr const char* enumerator(ApiKind value) {
   switch (value) {

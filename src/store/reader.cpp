@@ -331,6 +331,7 @@ Result<Capture> Reader::read() {
   then([&] { return append_by_id(capture_.processes, known_.processes); });
   then([&] { return append_by_id(capture_.devices, known_.devices); });
   then([&] { return append_by_id(capture_.shapes, known_.shapes); });
+  then([&] { return append(capture_.contexts); });
   then([&] { return append(capture_.api_calls); });
   then([&] { return append(capture_.executions); });
   then([&] { return append(capture_.transfers); });

@@ -111,6 +111,7 @@ std::vector<Enumerator> all_enumerators() {
   std::vector<Enumerator> all;
   list<ClockSource>(all);
   list<Source>(all);
+  list<ContextSharing>(all);
   list<ApiKind>(all);
   list<TransferKind>(all);
   list<OffCpuReason>(all);

@@ -114,6 +114,22 @@ void describe(V& v, R& row) {
   v.integer("l2_bytes", row.l2_bytes, "L2 cache; 0: unknown.");
   v.reference("driver_version_id", row.driver_version, "string", "Version of the driver.");
   v.integer("power_limit_milliwatts", row.power_limit_milliwatts, "Enforced power limit; NULL: unknown.");
+  v.boolean("mig", row.mig, "1: not a whole GPU but a MIG instance, and the UUID is the instance's.");
+}
+
+template <>
+inline constexpr TableText table_text<Context>{"context", "One CUDA context of a process.", TimeOf::nothing};
+template <class V, Is<Context> R>
+void describe(V& v, R& row) {
+  v.reference("process_id", row.process, "process", "Whose it is.");
+  v.reference("device_id", row.device, "device", "On which device.");
+  v.integer("context_id", row.context_id, "As `execution` and `transfer` of the same process have it.");
+  v.enumeration("sharing", row.sharing, "How its process shares the device with others.");
+  v.boolean("green", row.green, "1: a green context, which may use part of the SMs.");
+  v.integer("parent_context_id", row.parent_context_id, "The context that a green one was made from; 0: none, or unknown.");
+  v.integer("multiprocessors", row.multiprocessors, "SMs that a green context may use; NULL: all, or unknown.");
+  v.real("mps_thread_percent", row.mps_thread_percent,
+         "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE of an MPS client; NULL: not set.");
 }
 
 template <>
@@ -338,6 +354,7 @@ constexpr void for_each_table(Action&& action) {
   action.template operator()<Process>();
   action.template operator()<Device>();
   action.template operator()<KernelShape>();
+  action.template operator()<Context>();
   action.template operator()<ApiCall>();
   action.template operator()<Execution>();
   action.template operator()<Transfer>();

@@ -20,8 +20,12 @@ auto members(const Process& row) {
   return std::tie(a, b, c, d, e, f, g, h, i, j);
 }
 auto members(const Device& row) {
-  const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = row;
-  return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p);
+  const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q] = row;
+  return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q);
+}
+auto members(const Context& row) {
+  const auto& [a, b, c, d, e, f, g, h] = row;
+  return std::tie(a, b, c, d, e, f, g, h);
 }
 auto members(const KernelShape& row) {
   const auto& [a, b, c, d, e, f, g, h, i, j, k, l] = row;
@@ -124,8 +128,9 @@ TEST_F(RoundTrip, EveryMemberOfEveryKind) {
                                4'800'000'000'000,
                                50'000'000,
                                b,
-                               700'000},
-                              {{1}, {}, b, 8, 6, 84, 48, 16, 65536, 102400, 101376, 24'000'000'000, 0, 0, a, {}}};
+                               700'000,
+                               true},
+                              {{1}, {}, b, 8, 6, 84, 48, 16, 65536, 102400, 101376, 24'000'000'000, 0, 0, a, {}, false}};
   std::vector<KernelShape> shapes{
       {{0}, a, {1, 2, 3}, {256, 4, 1}, {2, 1, 1}, 32, 48, 49152, 102400, 8, 66, 0xfedcba9876543210u},
       {{1}, zero, {0xffffffffu, 0, 0}, {}, {}, 255, 0, 0, 0, 0, 0, 0}};
@@ -134,6 +139,11 @@ TEST_F(RoundTrip, EveryMemberOfEveryKind) {
   for (const Device& row : devices)
     sink.on(row);
   for (const KernelShape& row : shapes)
+    sink.on(row);
+
+  const std::vector<Context> contexts{{{1}, {0}, 4, ContextSharing::time_sliced, true, 1, 16, {}},
+                                      {{0}, {1}, 0xffffffffu, ContextSharing::mps, false, 0, {}, 12.5}};
+  for (const Context& row : contexts)
     sink.on(row);
 
   std::vector<ApiCall> calls{
@@ -185,6 +195,7 @@ TEST_F(RoundTrip, EveryMemberOfEveryKind) {
   expect_same(capture.processes, processes);
   expect_same(capture.devices, devices);
   expect_same(capture.shapes, shapes);
+  expect_same(capture.contexts, contexts);
   expect_same(capture.api_calls, calls);
   expect_same(capture.executions, executions);
   expect_same(capture.transfers, transfers);

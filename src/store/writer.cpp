@@ -119,6 +119,7 @@ class Writer final : public CaptureWriter {
   void on(const Process& row) override { define(row, known_.processes); }
   void on(const Device& row) override { define(row, known_.devices); }
   void on(const KernelShape& row) override { define(row, known_.shapes); }
+  void on(const Context& row) override { checked_write(row); }
   void on(const ApiCall& row) override { checked_write(row); }
   void on(const Execution& row) override { checked_write(row); }
   void on(const Transfer& row) override { checked_write(row); }

@@ -104,6 +104,11 @@ enum kvet_cupti_stream_flag {  // CUpti_ActivityStreamFlag
   KVET_CUPTI_STREAM_NON_BLOCKING = 2,
   KVET_CUPTI_STREAM_NULL = 3,
 };
+enum kvet_cupti_compute_api {  // CUpti_ActivityComputeApiKind
+  KVET_CUPTI_COMPUTE_API_UNKNOWN = 0,
+  KVET_CUPTI_COMPUTE_API_CUDA = 1,
+  KVET_CUPTI_COMPUTE_API_CUDA_MPS = 2,  // a client of the Multi-Process Service
+};
 enum kvet_cupti_overhead_kind {  // CUpti_ActivityOverheadKind
   KVET_CUPTI_OVERHEAD_COMMAND_BUFFER_FULL = 6 << 16,
 };
@@ -272,12 +277,21 @@ struct KVET_CUPTI_RECORD kvet_cupti_device {  // CUpti_ActivityDevice4; 5 append
   struct kvet_cuda_uuid mig_uuid;
 };
 
-struct KVET_CUPTI_RECORD kvet_cupti_context {  // CUpti_ActivityContext; 2 and 3 append green-context fields
+struct KVET_CUPTI_RECORD kvet_cupti_context {  // CUpti_ActivityContext
   uint32_t kind;  // CONTEXT
   uint32_t context_id;
   uint32_t device_id;
   uint16_t compute_api_kind;
   uint16_t null_stream_id;
+};
+#define KVET_CUPTI_VERSION_GREEN_CONTEXT 22u  // CUDA 12.4
+#define KVET_CUPTI_VERSION_GREEN_MULTIPROCESSORS 23u  // CUDA 12.5 gave the field its name; before, it is padding
+struct KVET_CUPTI_RECORD kvet_cupti_context2 {  // CUpti_ActivityContext2; 3 appends cigMode
+  struct kvet_cupti_context base;
+  uint32_t parent_context_id;  // 0: none
+  uint8_t is_green_context;
+  uint8_t padding;
+  uint16_t multiprocessors;  // of a green context
 };
 
 struct KVET_CUPTI_RECORD kvet_cupti_stream {  // CUpti_ActivityStream

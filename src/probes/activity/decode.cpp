@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <optional>
@@ -86,6 +87,7 @@ struct ProcessState {
   CapturedLaunches launches;
   uint64_t next_sequence = 0;
   uint64_t records = 0;  // that came, or are known to be lost
+  std::vector<TableEntries::SeenContext> contexts;  // not handed on yet
   std::vector<kvet_record_execution> homeless;  // their device is not known yet
   std::vector<kvet_record_transfer> homeless_transfers;
   std::optional<ShapeId> nameless;
@@ -202,6 +204,7 @@ void ActivityDecoder::Implementation::read_table(ProcessState& process, uint64_t
   if (!process.entries.read(sink_, devices_, shapes_, process.table, used)) {
     lose(process, Source::usdt, LossKind::table_full, 1);  // the rest of the names
   }
+  std::ranges::move(process.entries.take_contexts(), std::back_inserter(process.contexts));
   house_the_homeless(process, false);
 }
 
@@ -368,6 +371,15 @@ void ActivityDecoder::Implementation::house_the_homeless(ProcessState& process, 
       return device.has_value();
     });
   };
+  std::erase_if(process.contexts, [&](TableEntries::SeenContext& seen) {
+    const auto device = process.entries.device(seen.device_ordinal);
+    if (device) {
+      seen.context.process = process.id;
+      seen.context.device = *device;
+      sink_.on(seen.context);
+    }
+    return device || at_end;  // a context on a device that never was is of no use to anybody
+  });
   settle(process.homeless, [&](const auto& one, DeviceId device) { emit_execution(process, one, device); });
   settle(process.homeless_transfers, [&](const auto& one, DeviceId device) { emit_transfer(process, one, device); });
 }

@@ -51,6 +51,9 @@ class PlantedTable {
     entry.memory_bandwidth_kb_per_s = 4'800'000'000;
     return append(KVET_ENTRY_DEVICE, std::string(reinterpret_cast<const char*>(&entry), sizeof(entry)));
   }
+  uint32_t context(const kvet_entry_context& entry) {
+    return append(KVET_ENTRY_CONTEXT, std::string(reinterpret_cast<const char*>(&entry), sizeof(entry)));
+  }
   // An entry whose header is as given, for tables that lie.
   void raw(kvet_entry entry, std::string bytes) {
     memcpy(bytes.data(), &entry, sizeof(entry));
@@ -180,6 +183,47 @@ TEST_F(DecodeTest, ExecutionHasEveryFieldOfItsRecordAndItsShape) {
   EXPECT_EQ(sink_.devices[0].memory_bandwidth_bytes_per_s, 4'800'000'000'000u);
   EXPECT_TRUE(decoder_.totals(process_).said_goodbye);
   EXPECT_TRUE(sink_.losses.empty());
+}
+
+TEST_F(DecodeTest, ContextsCarryHowTheyShareTheDevice) {
+  kvet_entry_context entry{};
+  entry.context_id = 4;
+  entry.device_ordinal = 6;
+  entry.sharing = KVET_CONTEXT_TIME_SLICED;
+  entry.parent_context_id = 1;
+  entry.green = 1;
+  entry.multiprocessors = 16;
+  table_.context(entry);
+  entry = {};
+  entry.context_id = 1;
+  entry.device_ordinal = 6;
+  entry.sharing = KVET_CONTEXT_MPS;
+  entry.thread_centipercent = 1250;
+  table_.context(entry);
+  entry.sharing = 77;                     // not one that exists
+  entry.thread_centipercent = 4'000'000;  // nor a percentage
+  table_.context(entry);
+  send({});
+  EXPECT_TRUE(sink_.contexts.empty()) << "their device is not known yet";
+  table_.device(6, 0xab);
+  send({});
+  ASSERT_EQ(sink_.contexts.size(), 3u);
+  const Context& green = sink_.contexts[0];
+  EXPECT_EQ(green.process, process_);
+  EXPECT_EQ(green.device, DeviceId{0});
+  EXPECT_EQ(green.context_id, 4u);
+  EXPECT_EQ(green.sharing, ContextSharing::time_sliced);
+  EXPECT_TRUE(green.green);
+  EXPECT_EQ(green.parent_context_id, 1u);
+  EXPECT_EQ(green.multiprocessors, 16u);
+  EXPECT_FALSE(green.mps_thread_percent);
+  const Context& client = sink_.contexts[1];
+  EXPECT_EQ(client.sharing, ContextSharing::mps);
+  EXPECT_FALSE(client.green);
+  EXPECT_FALSE(client.multiprocessors);
+  EXPECT_EQ(client.mps_thread_percent, 12.5);
+  EXPECT_EQ(sink_.contexts[2].sharing, ContextSharing::unknown);
+  EXPECT_FALSE(sink_.contexts[2].mps_thread_percent);
 }
 
 TEST_F(DecodeTest, ApiCallThreadsAreTranslated) {

@@ -30,6 +30,23 @@ std::optional<Entry> fixed(const kvet_entry& entry, const unsigned char* bytes) 
   return copy;
 }
 
+Context context_of(const kvet_entry_context& seen) {
+  Context context;
+  context.context_id = seen.context_id;
+  context.sharing = seen.sharing == KVET_CONTEXT_MPS           ? ContextSharing::mps
+                    : seen.sharing == KVET_CONTEXT_TIME_SLICED ? ContextSharing::time_sliced
+                                                               : ContextSharing::unknown;
+  context.green = seen.green == 1;
+  context.parent_context_id = seen.parent_context_id;
+  if (seen.multiprocessors != 0) {
+    context.multiprocessors = seen.multiprocessors;
+  }
+  if (seen.thread_centipercent != 0 && seen.thread_centipercent <= 10'000) {
+    context.mps_thread_percent = static_cast<double>(seen.thread_centipercent) / 100;
+  }
+  return context;
+}
+
 }  // namespace
 
 size_t ShapeDirectory::Hash::operator()(const KernelShape& s) const {
@@ -140,11 +157,20 @@ bool TableEntries::take(EventSink& sink, DeviceDirectory& devices, ShapeDirector
       device.memory_bytes = seen->memory_bytes;
       device.memory_bandwidth_bytes_per_s = std::min<uint64_t>(seen->memory_bandwidth_kb_per_s, 1ull << 50) * 1000;
       device.l2_bytes = seen->l2_bytes;
+      device.mig = seen->mig == 1;
       devices_[seen->ordinal] = devices.add(sink, device);
       meanings_.push_back({entry.kind, 0});
       return true;
     }
-    case KVET_ENTRY_CONTEXT:
+    case KVET_ENTRY_CONTEXT: {
+      const auto seen = fixed<kvet_entry_context>(entry, bytes);
+      if (!seen) {
+        return false;
+      }
+      contexts_.push_back({context_of(*seen), seen->device_ordinal});
+      meanings_.push_back({entry.kind, 0});
+      return true;
+    }
     case KVET_ENTRY_STREAM: meanings_.push_back({entry.kind, 0}); return true;
     default: return false;
   }
@@ -164,7 +190,7 @@ std::optional<ShapeId> TableEntries::shape(uint32_t index) const {
   return ShapeId{meanings_[index - 1].id};
 }
 
-std::optional<DeviceId> TableEntries::device(uint16_t ordinal) const {
+std::optional<DeviceId> TableEntries::device(uint32_t ordinal) const {
   const auto found = devices_.find(ordinal);
   return found == devices_.end() ? std::nullopt : std::optional{found->second};
 }

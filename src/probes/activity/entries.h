@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "abi/records.h"
@@ -36,7 +37,14 @@ class TableEntries {
 
   [[nodiscard]] std::optional<StringId> string(uint32_t index) const;
   [[nodiscard]] std::optional<ShapeId> shape(uint32_t index) const;
-  [[nodiscard]] std::optional<DeviceId> device(uint16_t ordinal) const;
+  [[nodiscard]] std::optional<DeviceId> device(uint32_t ordinal) const;
+  // Contexts read since they were last taken. Their process is the caller's to fill in, and their device too: an entry
+  // may come before the one of its device.
+  struct SeenContext {
+    Context context;
+    uint32_t device_ordinal = 0;
+  };
+  [[nodiscard]] std::vector<SeenContext> take_contexts() { return std::exchange(contexts_, {}); }
   [[nodiscard]] bool malformed() const { return malformed_; }
 
  private:
@@ -49,6 +57,7 @@ class TableEntries {
 
   std::vector<Meaning> meanings_;  // by index − 1
   std::unordered_map<uint32_t, DeviceId> devices_;
+  std::vector<SeenContext> contexts_;
   std::vector<unsigned char> buffer_;
   uint64_t read_ = 0;  // bytes of entries
   bool malformed_ = false;

@@ -21,6 +21,7 @@ class TestSink : public EventSink {
   void on(const Process&) override {}
   void on(const Device& event) override { devices.push_back(event); }
   void on(const KernelShape& event) override { shapes.push_back(event); }
+  void on(const Context& event) override { contexts.push_back(event); }
   void on(const ApiCall& event) override { api_calls.push_back(event); }
   void on(const Execution& event) override { executions.push_back(event); }
   void on(const Transfer& event) override { transfers.push_back(event); }
@@ -46,6 +47,7 @@ class TestSink : public EventSink {
   std::vector<std::string> strings{""};
   std::vector<Device> devices;
   std::vector<KernelShape> shapes;
+  std::vector<Context> contexts;
   std::vector<ApiCall> api_calls;
   std::vector<Execution> executions;
   std::vector<Transfer> transfers;

@@ -21,6 +21,7 @@ class KeptEvents : public EventSink {
   void on(const Process& event) override { processes[event.id.value] = event; }
   void on(const Device&) override {}
   void on(const KernelShape&) override {}
+  void on(const Context&) override {}
   void on(const ApiCall& event) override { api_calls.push_back(event); }
   void on(const Execution& event) override { executions.push_back(event); }
   void on(const Transfer&) override {}

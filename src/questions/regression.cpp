@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 namespace kvet::questions {
 
@@ -94,6 +95,17 @@ void NonNegativeLeastSquares::add(const std::vector<std::pair<size_t, double>>& 
   }
   yy_ += y * y;
   ++rows_;
+}
+
+void NonNegativeLeastSquares::add(const NonNegativeLeastSquares& other) {
+  for (size_t i = 0; i < normal_.size(); ++i) {
+    normal_[i] += other.normal_[i];
+  }
+  for (size_t i = 0; i < size_; ++i) {
+    right_[i] += other.right_[i];
+  }
+  yy_ += other.yy_;
+  rows_ += other.rows_;
 }
 
 std::optional<NonNegativeLeastSquares::Solution> NonNegativeLeastSquares::solve() const {
@@ -197,14 +209,21 @@ std::optional<NonNegativeLeastSquares::Solution> NonNegativeLeastSquares::solve(
 }
 
 NonNegativeLeastSquares::Shape NonNegativeLeastSquares::shape() const {
-  std::vector<double> scaled(normal_);
-  for (size_t i = 0; i < size_; ++i) {
-    for (size_t j = 0; j < size_; ++j) {
-      const double length = std::sqrt(at(i, i) * at(j, j));
-      scaled[i * size_ + j] = length > 0 ? at(i, j) / length : 0;
+  std::vector<size_t> all(size_);
+  std::iota(all.begin(), all.end(), size_t{0});
+  return shape(all);
+}
+
+NonNegativeLeastSquares::Shape NonNegativeLeastSquares::shape(const std::vector<size_t>& unknowns) const {
+  const size_t size = unknowns.size();
+  std::vector<double> scaled(size * size);
+  for (size_t i = 0; i < size; ++i) {
+    for (size_t j = 0; j < size; ++j) {
+      const double length = std::sqrt(at(unknowns[i], unknowns[i]) * at(unknowns[j], unknowns[j]));
+      scaled[i * size + j] = length > 0 ? at(unknowns[i], unknowns[j]) / length : 0;
     }
   }
-  const std::vector<double> values = eigenvalues(std::move(scaled), size_);
+  const std::vector<double> values = eigenvalues(std::move(scaled), size);
   const double largest = values.empty() ? 0 : *std::ranges::max_element(values);
   Shape shape;
   double smallest = largest;
@@ -213,7 +232,7 @@ NonNegativeLeastSquares::Shape NonNegativeLeastSquares::shape() const {
     smallest = std::min(smallest, value);
   }
   shape.condition =
-      shape.rank == size_ && smallest > 0 ? std::sqrt(largest / smallest) : std::numeric_limits<double>::infinity();
+      shape.rank == size && smallest > 0 ? std::sqrt(largest / smallest) : std::numeric_limits<double>::infinity();
   return shape;
 }
 

@@ -15,6 +15,9 @@ class NonNegativeLeastSquares {
   explicit NonNegativeLeastSquares(size_t unknowns);
 
   void add(const std::vector<std::pair<size_t, double>>& row, double y);
+  // The rows of another one, of as many unknowns.
+  void add(const NonNegativeLeastSquares& other);
+  [[nodiscard]] uint64_t rows() const { return rows_; }
 
   struct Solution {
     std::vector<double> b;
@@ -32,6 +35,8 @@ class NonNegativeLeastSquares {
     double condition = 0;
   };
   [[nodiscard]] Shape shape() const;
+  // The same of some of the unknowns, as if there were no others.
+  [[nodiscard]] Shape shape(const std::vector<size_t>& unknowns) const;
 
  private:
   [[nodiscard]] double at(size_t i, size_t j) const { return normal_[i * size_ + j]; }

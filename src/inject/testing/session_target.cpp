@@ -8,6 +8,8 @@
 //     early    fork before; both launch
 //     threads  launch from four threads
 //     late     wait two seconds before launching
+//     lock     lock all memory before CUDA starts, and print "resident MIB" before it ends; or print "not allowed"
+//     lock_late  the same after CUDA has started
 //     signal   call exit() in a handler of SIGUSR1, wherever that arrives
 // It prints "launched N" for each process before it ends.
 #include <dlfcn.h>
@@ -16,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -80,6 +83,24 @@ void launched(int launches) {
   fflush(stdout);
 }
 
+void lock_memory() {
+  if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0) {
+    printf("not allowed\n");
+    fflush(stdout);
+    _exit(0);
+  }
+}
+
+void print_resident() {
+  FILE* file = fopen("/proc/self/statm", "re");
+  unsigned long pages = 0;
+  if (file == nullptr || fscanf(file, "%*s %lu", &pages) != 1) {
+    _exit(1);
+  }
+  fclose(file);
+  printf("resident %.1f\n", static_cast<double>(pages) * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1048576);
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -101,7 +122,13 @@ int main(int count, char** arguments) {
     }
     exit(0);
   }
+  if (is("lock")) {
+    lock_memory();
+  }
   cuda.start();
+  if (is("lock_late")) {
+    lock_memory();
+  }
   if (is("late")) {
     wait_ms(2000);
   }
@@ -138,6 +165,9 @@ int main(int count, char** arguments) {
     cuda.launch(launches);
     launched(2 * launches);
     return 0;
+  }
+  if (is("lock") || is("lock_late")) {
+    print_resident();
   }
   launched(launches);
   if (is("kill") || is("_exit")) {

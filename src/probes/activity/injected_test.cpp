@@ -110,8 +110,9 @@ class InjectedTest : public testing::Test {
     return table.has_value() ? *table->header() : kvet_table{};
   }
   uint64_t first_table() const {
-    const uint64_t slots_end = 4096 + uint64_t{KVET_MEMORY_SLOTS} * sizeof(kvet_memory_slot);
-    return (slots_end + 4095) / 4096 * 4096;
+    kvet_memory_header header{};
+    EXPECT_EQ(pread(ring_->descriptor(), &header, sizeof(header), 0), static_cast<ssize_t>(sizeof(header)));
+    return header.tables_offset;
   }
   // Every launch has one execution that carries its correlation id and starts no earlier than the call, and vice versa.
   void expect_joined(size_t launches) {
@@ -295,6 +296,46 @@ TEST_F(InjectedTest, AnExitOutOfASignalHandlerInsideCuptiEndsTheTarget) {
   ASSERT_EQ(sink_.losses.size(), 1u) << "what CUPTI kept is not passed over in silence";
   EXPECT_EQ(sink_.losses.front().kind, LossKind::cupti_dropped);
 }
+
+// How much memory a target has resident that has locked all of it, in MiB.
+class LockedTest : public InjectedTest, public testing::WithParamInterface<const char*> {
+ protected:
+  double resident(bool injected, bool memory_file) {
+    if (!injected) {
+      variables_.erase("CUDA_INJECTION64_PATH");
+    }
+    if (!memory_file) {
+      variables_.erase("KVET_MEMORY_FD");
+      variables_.erase("KVET_MEMORY_PATH");
+    }
+    start(GetParam(), 100);
+    double mib = -1;
+    const std::string said = line();
+    if (sscanf(said.c_str(), "resident %lf", &mib) != 1 && said != "not allowed\n") {
+      ADD_FAILURE() << said;
+    }
+    EXPECT_EQ(finish(), 0);
+    return mib;
+  }
+  // Room for the ring (16 MiB), the target's own start-up, and what 100 launches touch; far below the 64 MiB of a table, the
+  // 512 MiB of the buffers, and the 4 GiB of all tables.
+  static constexpr double room_mib = 48;
+};
+
+TEST_P(LockedTest, MemoryThatIsNotUsedIsNotResident) {
+  const Variables given = variables_;
+  const double alone = resident(false, false);
+  if (alone < 0) {
+    GTEST_SKIP() << "locking memory is not allowed here";
+  }
+  variables_ = given;
+  EXPECT_LT(resident(true, false), alone + room_mib);
+  variables_ = given;
+  EXPECT_LT(resident(true, true), alone + room_mib);
+  expect_joined(100);
+  EXPECT_TRUE(sink_.losses.empty());
+}
+INSTANTIATE_TEST_SUITE_P(BeforeAndAfter, LockedTest, testing::Values("lock", "lock_late"));
 
 TEST_F(InjectedTest, ALibraryThatIsNoCuptiLeavesTheTargetAlone) {
   // Found first, opened, and without the functions: the next candidate serves.

@@ -32,8 +32,10 @@ Result<std::vector<Mapping>> table_mappings(const std::string& process) {
     if (strstr(line, "/memfd:kvet-table (deleted)") == nullptr) {
       continue;
     }
+    // The library opens its table piece by piece: the first piece begins with the header.
     Mapping mapping{};
-    if (sscanf(line, "%lx-%lx", &mapping.start, &mapping.end) == 2) {
+    uint64_t offset = 0;
+    if (sscanf(line, "%lx-%lx %*s %lx", &mapping.start, &mapping.end, &offset) == 3 && offset == 0) {
       found.push_back(mapping);
     }
   }
@@ -45,6 +47,18 @@ Result<std::vector<Mapping>> table_mappings(const std::string& process) {
 }  // namespace
 
 Result<Table> Table::open(int pid) {
+  // A mapping that grows in the moment between the list and its being opened has another name by then.
+  constexpr int attempts = 3;
+  for (int attempt = 1; attempt < attempts; ++attempt) {
+    auto table = open_once(pid, false);
+    if (table) {
+      return table;
+    }
+  }
+  return open_once(pid, true);
+}
+
+Result<Table> Table::open_once(int pid, bool through_memory) {
   const std::string process = "/proc/" + std::to_string(pid);
   auto mappings = table_mappings(process);
   if (!mappings) {
@@ -61,7 +75,7 @@ Result<Table> Table::open(int pid) {
     snprintf(name, sizeof(name), "/map_files/%lx-%lx", mapping->start, mapping->end);
     Table table;
     table.file_ = FileDescriptor{::open((process + name).c_str(), O_RDONLY | O_CLOEXEC)};
-    if (!table.file_.valid()) {
+    if (!table.file_.valid() && through_memory) {
       // map_files needs CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE. The process's memory needs less, but dies with it.
       table.file_ = FileDescriptor{::open((process + "/mem").c_str(), O_RDONLY | O_CLOEXEC)};
       table.base_ = mapping->start;

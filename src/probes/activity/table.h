@@ -41,6 +41,7 @@ class Table {
   [[nodiscard]] bool same_as(const Table& other) const;
 
  private:
+  static Result<Table> open_once(int pid, bool through_memory);
   FileDescriptor file_;
   uint64_t base_ = 0;
 };

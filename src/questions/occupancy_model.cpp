@@ -1,10 +1,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
+#include <charconv>
 #include <map>
 
 #include "questions/make_finding.h"
+#include "questions/occupancy_model.h"
 #include "questions/occupancy_parts.h"
 
 namespace kvet::questions {
@@ -44,20 +45,100 @@ std::string launch_text(const KernelShape& shape) {
                      uint64_t{shape.static_shared_bytes} + shape.dynamic_shared_bytes);
 }
 
-// How a kernel is launched most of the time.
-std::map<StringId, ShapeId> usual_shape(const Capture& capture) {
-  std::vector<double> time(capture.shapes.size());
-  for (const Execution& execution : capture.executions) {
-    time[execution.shape.value] += static_cast<double>(execution.end_ns - execution.start_ns);
+std::string percent_text(double share) { return fmt::format("{:.1f}%", 100 * share); }
+
+// What would allow one more block, or nothing.
+std::string step_text(const SmLimits& limits, const KernelShape& shape, const Theoretical& now) {
+  if (std::ranges::find(now.limiters, Limiter::clusters) != now.limiters.end()) {
+    return "a smaller cluster leaves fewer SMs of a GPC without one";
   }
-  std::map<StringId, ShapeId> usual;
-  for (uint32_t id = 0; id < capture.shapes.size(); ++id) {
-    auto [entry, added] = usual.try_emplace(capture.shapes[id].name, ShapeId{id});
-    if (!added && time[id] > time[entry->second.value]) {
-      entry->second = ShapeId{id};
-    }
+  const auto step = next_step(limits, shape, now);
+  if (!step) {
+    return "";
   }
-  return usual;
+  if (step->blocks_per_sm == now.limits.block_slots && step->most_threads && !step->most_registers_per_thread &&
+      now.limits.block_slots == now.limits.least()) {
+    return fmt::format("blocks of up to {} threads would fit as often: {} of the warp slots", *step->most_threads,
+                       percent_text(step->occupancy));
+  }
+  std::vector<std::string> parts;
+  if (step->most_registers_per_thread) {
+    parts.push_back(fmt::format("at most {} registers per thread", *step->most_registers_per_thread));
+  }
+  if (step->most_shared_bytes) {
+    parts.push_back(fmt::format("at most {} of shared memory per block", size_text(*step->most_shared_bytes)));
+  }
+  if (step->most_threads) {
+    parts.push_back(fmt::format("at most {} threads per block", *step->most_threads));
+  }
+  if (step->least_carve_out) {
+    parts.push_back(fmt::format("a carve-out of {} (cudaFuncAttributePreferredSharedMemoryCarveout)",
+                                size_text(*step->least_carve_out)));
+  }
+  std::string text;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    text += (i == 0 ? "" : i + 1 < parts.size() ? ", " : " and ") + parts[i];
+  }
+  return fmt::format("{} would allow one more block per SM ({}): {} of the warp slots", text, step->blocks_per_sm,
+                     percent_text(step->occupancy));
+}
+
+// "limited by registers and shared memory", and what is to be said about clusters and the carve-out.
+std::string limit_text(const SmLimits& limits, const KernelShape& shape, const Theoretical& each, uint32_t sms) {
+  if (each.blocks_per_sm == 0) {
+    return fmt::format("a block does not fit on an SM by {}", names(each.limiters));
+  }
+  std::string text = fmt::format("limited by {}", names(each.limiters));
+  if (each.limiters.front() == Limiter::carve_out) {
+    text += fmt::format(", {} of {}", size_text(shape.shared_executed_bytes), size_text(limits.shared_bytes));
+  }
+  if (each.modelled_clusters && each.modelled_clusters->most > 0) {
+    const double cluster = static_cast<double>(shape.cluster[0]) * shape.cluster[1] * shape.cluster[2];
+    const double per_cluster = cluster * block_resources(limits, shape).warps / (double{1} * limits.warps * sms);
+    text += fmt::format(
+        ", {} to {} clusters of {:.0f} at once, {} to {}: the driver's own figure is not recorded, and depends on the "
+        "SMs per GPC of this chip",
+        each.modelled_clusters->least, each.modelled_clusters->most, cluster,
+        percent_text(static_cast<double>(each.modelled_clusters->least) * per_cluster),
+        percent_text(static_cast<double>(each.modelled_clusters->most) * per_cluster));
+  }
+  return text;
+}
+
+void add_unknown(std::vector<Finding>& findings, const KernelSet& kernels, const Device& device) {
+  const bool unknown_device = !sm_limits(device);
+  const std::string reason = unknown_device
+                                 ? fmt::format("the limits of compute capability {}.{} are not known to this kvet",
+                                               device.compute_major, device.compute_minor)
+                                 : "the launch parameters are not in this capture";
+  const std::string advice =
+      unknown_device ? "use a newer kvet" : "record with `kvet record`: imported files often lack them";
+  findings.push_back(unavailable(Question::occupancy, "occupancy.theoretical", kernels.label, "%", reason, advice));
+  findings.push_back(unavailable(Question::occupancy, "occupancy.waves", kernels.label, "waves", reason, advice));
+}
+
+void add_waves(std::vector<Finding>& findings, const KernelSet& kernels, const Device& device, const KernelShape& shape,
+               const Theoretical& limit, uint32_t sms, uint64_t runs) {
+  const auto count = waves(limit, shape, sms);
+  if (!count) {
+    findings.push_back(unavailable(Question::occupancy, "occupancy.waves", kernels.label, "waves",
+                                   limit.blocks_per_sm == 0 ? "a block does not fit on an SM by these launch parameters"
+                                                            : "the grid or the number of SMs is not in this capture",
+                                   "record with `kvet record`: imported files often lack them"));
+    return;
+  }
+  std::string where = fmt::format("{} SMs", sms);
+  if (sms != device.multiprocessors) {
+    where = fmt::format("the {} of {} SMs that this context may use", sms, device.multiprocessors);
+  }
+  findings.push_back(found(
+      Question::occupancy, "occupancy.waves", kernels.label, count->waves, "waves", Evidence::modelled, runs,
+      fmt::format("The grid needs {:.2f} waves of {:.0f} blocks on {}; the last one is {:.0f}% full.{}", count->waves,
+                  limit.blocks_per_sm * sms, where, 100 * count->last_fill,
+                  limit.modelled_clusters ? " At the most clusters that the chip could hold: see theoretical." : "")));
+  findings.push_back(found(Question::occupancy, "occupancy.tail", kernels.label, 100 * count->last_fill, "%",
+                           Evidence::modelled, runs,
+                           fmt::format("The last wave is {:.0f}% full.", 100 * count->last_fill)));
 }
 
 }  // namespace
@@ -83,6 +164,19 @@ std::vector<SiblingUse> siblings_at_start(const std::vector<DeviceTimeline>& dev
   return order;
 }
 
+uint32_t usable_multiprocessors(const Capture& capture, const Device& device) {
+  const std::string_view text = capture.fact("target.multiprocessors");
+  uint32_t count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  const bool plausible = error == std::errc{} && end == text.data() + text.size() && count > 0 &&
+                         (device.multiprocessors == 0 || count <= device.multiprocessors);
+  return plausible ? count : device.multiprocessors;
+}
+
+std::string size_text(uint64_t bytes) {
+  return bytes % 1024 == 0 ? fmt::format("{} KiB", bytes / 1024) : fmt::format("{} B", bytes);
+}
+
 void add_modelled(std::vector<Finding>& findings, const Capture& capture, const KernelSet& kernels,
                   const std::vector<DeviceTimeline>& devices) {
   const std::vector<ShapeUse> uses = shapes_by_time(capture, devices);
@@ -95,7 +189,8 @@ void add_modelled(std::vector<Finding>& findings, const Capture& capture, const 
     all += use.time_ns;
     const Device& device = capture.devices[use.device.value];
     const auto sm = sm_limits(device);
-    const auto each = sm ? theoretical(*sm, capture.shapes[use.shape.value], device.multiprocessors) : std::nullopt;
+    const auto each =
+        sm ? theoretical(*sm, capture.shapes[use.shape.value], usable_multiprocessors(capture, device)) : std::nullopt;
     if (each) {
       // An execution without length still has an occupancy.
       const double share = std::max(use.time_ns, 1.0);
@@ -112,72 +207,30 @@ void add_modelled(std::vector<Finding>& findings, const Capture& capture, const 
     }
   }
   if (usual == nullptr) {
-    const Device& device = capture.devices[devices.front().device.value];
-    const bool unknown_device = !sm_limits(device);
-    const std::string reason = unknown_device
-                                   ? fmt::format("the limits of compute capability {}.{} are not known to this kvet",
-                                                 device.compute_major, device.compute_minor)
-                                   : "the launch parameters are not in this capture";
-    const std::string advice =
-        unknown_device ? "use a newer kvet" : "record with `kvet record`: imported files often lack them";
-    findings.push_back(unavailable(Question::occupancy, "occupancy.theoretical", kernels.label, "%", reason, advice));
-    findings.push_back(unavailable(Question::occupancy, "occupancy.waves", kernels.label, "waves", reason, advice));
+    add_unknown(findings, kernels, capture.devices[devices.front().device.value]);
     return;
   }
   const KernelShape& shape = capture.shapes[usual->shape.value];
   const Device& device = capture.devices[usual->device.value];
+  const uint32_t sms = usable_multiprocessors(capture, device);
   const double share = all > 0 ? 100 * usual->time_ns / all : 100;
-  std::string sentence = fmt::format("At most {:.1f}% of the warp slots, limited by {} ({}).", 100 * weighted / weight,
-                                     name(usual_limit->limiter), launch_text(shape));
+  const std::string limited = limit_text(*limits, shape, *usual_limit, sms);
+  std::string sentence = fmt::format("At most {} of the warp slots, {} ({}).", percent_text(weighted / weight), limited,
+                                     launch_text(shape));
   if (shapes > 1) {
     sentence = fmt::format(
-        "At most {:.1f}% of the warp slots, averaged by time over {} launch shapes ({:.1f}% to {:.1f}%); the "
-        "longest-running one ({:.0f}% of the time: "
-        "{}) is limited by {}.",
-        100 * weighted / weight, shapes, 100 * low, 100 * high, share, launch_text(shape), name(usual_limit->limiter));
+        "At most {} of the warp slots, averaged by time over {} launch shapes ({} to {}); the longest-running one "
+        "({:.0f}% of the time: {}) is {}.",
+        percent_text(weighted / weight), shapes, percent_text(low), percent_text(high), share, launch_text(shape),
+        limited);
   }
-  findings.push_back(found(Question::occupancy, "occupancy.theoretical", kernels.label, 100 * weighted / weight, "%",
-                           Evidence::modelled, usual->runs, std::move(sentence)));
-
-  if (const auto count = waves(*usual_limit, shape, device.multiprocessors)) {
-    findings.push_back(found(
-        Question::occupancy, "occupancy.waves", kernels.label, count->waves, "waves", Evidence::modelled, usual->runs,
-        fmt::format("The grid needs {:.2f} waves of {:.0f} blocks on {} SMs; the last one is {:.0f}% full.",
-                    count->waves, usual_limit->blocks_per_sm * device.multiprocessors, device.multiprocessors,
-                    100 * count->last_fill)));
-    findings.push_back(found(Question::occupancy, "occupancy.tail", kernels.label, 100 * count->last_fill, "%",
-                             Evidence::modelled, usual->runs,
-                             fmt::format("The last wave is {:.0f}% full.", 100 * count->last_fill)));
-  } else {
-    findings.push_back(unavailable(Question::occupancy, "occupancy.waves", kernels.label, "waves",
-                                   usual_limit->blocks_per_sm == 0
-                                       ? "a block does not fit on an SM by these launch parameters"
-                                       : "the grid or the number of SMs is not in this capture",
-                                   "record with `kvet record`: imported files often lack them"));
-  }
-
-  const std::map<StringId, ShapeId> shape_of = usual_shape(capture);
-  for (const SiblingUse& sibling : siblings_at_start(devices, 5)) {
-    const KernelShape& other = capture.shapes[shape_of.at(sibling.name).value];
-    const auto theirs = theoretical(*limits, other, device.multiprocessors);
-    if (!theirs || theirs->blocks_per_sm < 1) {
-      continue;
-    }
-    // As many of theirs as their grid puts on an SM, at most what fits.
-    const double grid = static_cast<double>(other.grid[0]) * other.grid[1] * other.grid[2];
-    double resident = theirs->blocks_per_sm;
-    if (grid > 0 && device.multiprocessors > 0) {
-      resident = std::min(resident, std::max(1.0, std::ceil(grid / device.multiprocessors)));
-    }
-    const auto count = static_cast<uint32_t>(resident);
-    const uint32_t fit = fits_beside(*limits, shape, other, count);
-    Finding finding = found(
-        Question::occupancy, "occupancy.fits_beside", kernels.label, fit, "blocks", Evidence::modelled, sibling.runs,
-        fmt::format("Beside {} resident blocks of it on an SM, {} blocks of this kernel still fit (alone: {:.0f}).",
-                    count, fit, usual_limit->blocks_per_sm));
-    finding.beside = capture.text(sibling.name);
-    findings.push_back(std::move(finding));
-  }
+  Finding theoretical_finding =
+      found(Question::occupancy, "occupancy.theoretical", kernels.label, 100 * weighted / weight, "%",
+            Evidence::modelled, usual->runs, std::move(sentence));
+  theoretical_finding.advice = step_text(*limits, shape, *usual_limit);
+  findings.push_back(std::move(theoretical_finding));
+  add_waves(findings, kernels, device, shape, *usual_limit, sms, usual->runs);
+  add_beside(findings, capture, kernels, devices, UsualLaunch{shape, *limits, *usual_limit, sms});
 }
 
 }  // namespace kvet::questions

@@ -8,13 +8,13 @@ namespace kvet::inject {
 
 bool BufferPool::create(size_t buffer_bytes, size_t limit_bytes) {
   static_assert(sizeof(Buffer) == 64);
-  stride_ = buffer_bytes;
-  for (size_t bytes = limit_bytes; bytes >= 4 * buffer_bytes; bytes /= 2) {
-    memory_ = static_cast<uint8_t*>(reserve(bytes));
+  stride_ = (buffer_bytes + page_bytes() - 1) & ~(page_bytes() - 1);  // each is opened by itself
+  for (size_t bytes = limit_bytes; bytes >= 4 * stride_; bytes /= 2) {
+    memory_ = static_cast<uint8_t*>(reserve_closed(bytes));
     if (memory_ != nullptr) {
       // One touch of a huge page would zero 2 MiB in the launching thread.
       madvise(memory_, bytes, MADV_NOHUGEPAGE);
-      limit_ = static_cast<uint32_t>(bytes / buffer_bytes);
+      limit_ = static_cast<uint32_t>(bytes / stride_);
       return true;
     }
   }
@@ -33,8 +33,8 @@ uint8_t* BufferPool::request(size_t* size) {
   }
   if (fresh_.load(std::memory_order_relaxed) < limit_) {
     const uint32_t number = fresh_.fetch_add(1, std::memory_order_relaxed);
-    if (number < limit_) {
-      Buffer* buffer = at(number);
+    Buffer* buffer = at(number);
+    if (number < limit_ && open_pages(buffer, stride_)) {
       buffer->number = number;
       return buffer->content();
     }

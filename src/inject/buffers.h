@@ -10,7 +10,8 @@ namespace kvet::inject {
 
 class BufferPool {
  public:
-  // Reserves address space for `limit_bytes` in buffers of `buffer_bytes`; less where the system gives less. False: none.
+  // Reserves address space for `limit_bytes` in buffers of `buffer_bytes`, rounded up to whole pages; less where the system
+  // gives less. False: none.
   bool create(size_t buffer_bytes, size_t limit_bytes);
 
   // A buffer, 64-byte aligned, of *size bytes. Never nullptr: when all are out, the last resort below.

@@ -7,6 +7,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "inject/memory.h"
+
 namespace kvet::inject {
 
 bool MemoryRingWriter::open(int descriptor, const char* path) {
@@ -45,26 +47,32 @@ bool MemoryRingWriter::map(int descriptor) {
       header.slots_offset % 64 != 0 || header.tables_offset % 4096 != 0) {
     return false;
   }
-  void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
-  if (memory == MAP_FAILED) {
+  void* memory = reserve_closed(slots_end, descriptor);
+  if (memory == nullptr) {
     return false;
   }
-  madvise(memory, size, MADV_DONTFORK);  // a forked child has no business in its parent's tables
+  if (!open_pages(memory, slots_end)) {
+    munmap(memory, slots_end);
+    return false;
+  }
+  madvise(memory, slots_end, MADV_DONTFORK);  // a forked child has no business in its parent's tables
   header_ = static_cast<kvet_memory_header*>(memory);
   slots_ = reinterpret_cast<kvet_memory_slot*>(static_cast<unsigned char*>(memory) + header.slots_offset);
   slot_count_ = header.slots;
-  table_count_ = header.tables;
-  tables_offset_ = header.tables_offset;
+  claim_table(descriptor, header);
   return true;
 }
 
-void* MemoryRingWriter::claim_table(uint64_t* offset) const {
+void MemoryRingWriter::claim_table(int descriptor, const kvet_memory_header& header) {
   const uint32_t number = __atomic_fetch_add(&header_->tables_used, 1, __ATOMIC_RELAXED);
-  if (number >= table_count_) {
-    return nullptr;
+  if (number >= header.tables) {
+    return;
   }
-  *offset = tables_offset_ + uint64_t{number} * KVET_TABLE_BYTES;
-  return reinterpret_cast<unsigned char*>(header_) + *offset;
+  table_offset_ = header.tables_offset + uint64_t{number} * KVET_TABLE_BYTES;
+  table_ = reserve_closed(KVET_TABLE_BYTES, descriptor, static_cast<off_t>(table_offset_));
+  if (table_ != nullptr) {
+    madvise(table_, KVET_TABLE_BYTES, MADV_DONTFORK);
+  }
 }
 
 bool MemoryRingWriter::write(const kvet_batch_header& header, const kvet_record* records) const {

@@ -10,11 +10,16 @@ namespace kvet::inject {
 
 class MemoryRingWriter {
  public:
-  // Maps the recorder's file, by descriptor or, where that is not such a file, by path. False: neither is one.
+  // Maps the recorder's file, by descriptor or, where that is not such a file, by path: the ring, and one table of the many.
+  // False: neither is one.
   bool open(int descriptor, const char* path);
 
-  // Claims a table of this process's own: its memory and its offset in the file; nullptr: all are taken.
-  void* claim_table(uint64_t* offset) const;
+  // The table that open() claimed for this process: its memory, closed (memory.h), and its offset in the file; nullptr: all
+  // were taken.
+  void* table(uint64_t* offset) const {
+    *offset = table_offset_;
+    return table_;
+  }
 
   // Copies a batch into the next slot; false: the ring is full or its reader gave the slot away, the batch is lost.
   bool write(const kvet_batch_header& header, const kvet_record* records) const;
@@ -23,10 +28,12 @@ class MemoryRingWriter {
 
  private:
   bool map(int descriptor);
+  void claim_table(int descriptor, const kvet_memory_header& header);
   kvet_memory_header* header_ = nullptr;
   kvet_memory_slot* slots_ = nullptr;
-  uint32_t slot_count_ = 0, table_count_ = 0;
-  uint64_t tables_offset_ = 0;
+  uint32_t slot_count_ = 0;
+  void* table_ = nullptr;
+  uint64_t table_offset_ = 0;
 };
 
 }  // namespace kvet::inject

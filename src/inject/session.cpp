@@ -112,11 +112,10 @@ void Session::start() {
 bool Session::create_table() {
   if (collector.ring.open(settings_.memory_descriptor, settings_.memory_path)) {
     uint64_t offset = 0;
-    void* memory = collector.ring.claim_table(&offset);
-    if (memory == nullptr) {
+    void* memory = collector.ring.table(&offset);
+    if (memory == nullptr || !collector.table.adopt(memory, offset)) {
       return false;  // the recorder sees from `tables_used` that a process came too many
     }
-    collector.table.adopt(memory, offset);
     collector.emitter.use_memory_ring(&collector.ring);
     return true;
   }

@@ -63,28 +63,48 @@ bool TableWriter::create(int* error) {
     *error = errno;
     return false;
   }
-  void* memory = MAP_FAILED;
-  if (ftruncate(file, static_cast<off_t>(bytes)) == 0) {
-    memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  }
+  void* memory = ftruncate(file, static_cast<off_t>(bytes)) == 0 ? reserve_closed(bytes, file) : nullptr;
   *error = errno;
   close(file);  // the mapping keeps the file, and leaves the target's descriptors as they were
-  if (memory == MAP_FAILED) {
+  if (memory == nullptr) {
     return false;
   }
   // A forked child must not write into its parent's table, and must not show it as its own.
   madvise(memory, bytes, MADV_DONTFORK);
-  start(memory, bytes, reinterpret_cast<uint64_t>(memory));
+  if (!start(memory, bytes, reinterpret_cast<uint64_t>(memory))) {
+    *error = errno;
+    return false;
+  }
   return true;
 }
 
-void TableWriter::adopt(void* memory, uint64_t offset) { start(memory, KVET_TABLE_BYTES, offset); }
+bool TableWriter::adopt(void* memory, uint64_t offset) { return start(memory, KVET_TABLE_BYTES, offset); }
 
-void TableWriter::start(void* memory, size_t bytes, uint64_t address) {
+bool TableWriter::open_until(uint64_t bytes) {
+  if (bytes <= opened_) {
+    return true;
+  }
+  // 1 MiB holds about 5,000 names of 200 bytes: most programs need one step.
+  constexpr uint64_t step = 1u << 20;
+  const uint64_t all = sizeof(kvet_table) + capacity_;
+  uint64_t wanted = (bytes + step - 1) / step * step;
+  wanted = wanted < all ? wanted : all;
+  if (!open_pages(reinterpret_cast<unsigned char*>(table_) + opened_, wanted - opened_)) {
+    return false;
+  }
+  opened_ = wanted;
+  return true;
+}
+
+bool TableWriter::start(void* memory, size_t bytes, uint64_t address) {
+  if (!open_pages(memory, sizeof(kvet_table))) {
+    return false;
+  }
   table_ = static_cast<kvet_table*>(memory);
   entries_ = static_cast<unsigned char*>(memory) + sizeof(kvet_table);
   capacity_ = bytes - sizeof(kvet_table);
   address_ = address;
+  opened_ = sizeof(kvet_table);
   used_ = 0;
   last_index_ = 0;
   strings_.clear();
@@ -94,11 +114,12 @@ void TableWriter::start(void* memory, size_t bytes, uint64_t address) {
   table_->generation = 1;
   table_->status = KVET_INJECT_STARTING;
   __atomic_store_n(&table_->magic, KVET_TABLE_MAGIC, __ATOMIC_RELEASE);  // last: now it is a table
+  return true;
 }
 
 kvet_entry* TableWriter::begin(uint16_t kind, size_t size) {
   const size_t padded = (size + 7) & ~size_t{7};
-  if (table_ == nullptr || padded > capacity_ - used_) {
+  if (table_ == nullptr || padded > capacity_ - used_ || !open_until(sizeof(kvet_table) + used_ + padded)) {
     ++lost_;
     return nullptr;
   }

@@ -46,8 +46,9 @@ class TableWriter {
   // A table of its own: a memfd named "kvet-table", as large as the limit on files allows. False: no memfd or no memory,
   // *error is errno.
   bool create(int* error);
-  // A table inside the memory file: `memory` is KVET_TABLE_BYTES of zeroes, `offset` where they are in the file.
-  void adopt(void* memory, uint64_t offset);
+  // A table inside the memory file: `memory` is KVET_TABLE_BYTES of zeroes, closed (memory.h) or not, `offset` where they
+  // are in the file. False: no memory.
+  bool adopt(void* memory, uint64_t offset);
 
   // The index of a STRING entry with this text (cut at 65,536 bytes); 0: the table is full, counted in lost().
   uint32_t string(const char* text, size_t length);
@@ -67,12 +68,14 @@ class TableWriter {
   // Room for an entry of `size` bytes, padded, its header filled in; nullptr: full. publish() makes it visible.
   kvet_entry* begin(uint16_t kind, size_t size);
   void publish();
-  void start(void* memory, size_t bytes, uint64_t address);
+  bool start(void* memory, size_t bytes, uint64_t address);
+  bool open_until(uint64_t bytes);
 
   kvet_table* table_ = nullptr;
   unsigned char* entries_ = nullptr;
   uint64_t address_ = 0;
   uint64_t capacity_ = 0;  // bytes of entries that there is room for
+  uint64_t opened_ = 0;  // bytes from the header on whose pages are usable
   uint64_t used_ = 0;
   uint64_t pending_ = 0;  // size of the entry between begin and publish
   uint32_t last_index_ = 0;

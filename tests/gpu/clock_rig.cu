@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "truth_clock.h"
+#include "truth_log.h"
 
 struct Edges {  // as the device adds them up; times since `origin`
   unsigned long long first_entry, last_exit, entries, exits, warps;
@@ -23,30 +24,50 @@ struct Lane {
   uint64_t gap_ns;  // longest; 0: launched ahead, back to back
 };
 
-__device__ inline void spin(uint64_t nanoseconds, uint64_t origin, Edges* slot) {
+__device__ inline void spin(uint64_t nanoseconds, WarpLog* log) {
   const uint64_t entry = globaltimer();
   while (globaltimer() - entry < nanoseconds) {
   }
   if (threadIdx.x % 32 == 0) {
-    atomicMin(&slot->first_entry, entry - origin);
-    atomicAdd(&slot->entries, entry - origin);
-    atomicAdd(&slot->warps, 1);
-    const uint64_t exit = globaltimer() - origin;
-    atomicAdd(&slot->exits, exit);
-    atomicMax(&slot->last_exit, exit);
+    const uint64_t exit = globaltimer();
+    log[blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32] = {entry, uint32_t(exit - entry), 0};
   }
 }
 #define CLOCK_KERNEL(name) \
-  extern "C" __global__ void name(uint64_t nanoseconds, uint64_t origin, Edges* slot) { spin(nanoseconds, origin, slot); }
+  extern "C" __global__ void name(uint64_t nanoseconds, WarpLog* log) { spin(nanoseconds, log); }
 CLOCK_KERNEL(clock_step_a)
 CLOCK_KERNEL(clock_step_b)
 CLOCK_KERNEL(clock_floor_a)
 CLOCK_KERNEL(clock_floor_b)
 
-__global__ void clear(Edges* slots, size_t count) {
-  for (size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x; i < count; i += size_t(gridDim.x) * blockDim.x) {
-    slots[i] = {~0ull, 0, 0, 0, 0};
+// Added up only after the work: thousands of atomics at the same moment would smear the very edges that they count.
+__global__ void add_up(const WarpLog* const* logs, unsigned warps, uint64_t origin, Edges* edges) {
+  const WarpLog* log = logs[blockIdx.x];
+  Edges* sum = edges + blockIdx.x;
+  for (unsigned i = threadIdx.x; i < warps; i += blockDim.x) {
+    if (log[i].entry == 0) continue;
+    const uint64_t entry = log[i].entry - origin, exit = entry + log[i].span;
+    atomicMin(&sum->first_entry, entry);
+    atomicMax(&sum->last_exit, exit);
+    atomicAdd(&sum->entries, entry);
+    atomicAdd(&sum->exits, exit);
+    atomicAdd(&sum->warps, 1);
   }
+}
+
+std::vector<Edges> edges_of(const std::vector<WarpLog*>& logs, const Lane& lane, uint64_t origin) {
+  std::vector<Edges> result(logs.size(), Edges{~0ull, 0, 0, 0, 0});
+  if (logs.empty()) return result;
+  WarpLog** places;
+  Edges* edges;
+  RIG_RUN(cudaMalloc(&places, logs.size() * sizeof *places));
+  RIG_RUN(cudaMalloc(&edges, logs.size() * sizeof *edges));
+  RIG_RUN(cudaMemcpy(places, logs.data(), logs.size() * sizeof *places, cudaMemcpyHostToDevice));
+  RIG_RUN(cudaMemcpy(edges, result.data(), logs.size() * sizeof *edges, cudaMemcpyHostToDevice));
+  add_up<<<logs.size(), 256>>>(places, lane.blocks * lane.threads / 32, origin, edges);
+  RIG_RUN(cudaGetLastError());
+  RIG_RUN(cudaMemcpy(result.data(), edges, logs.size() * sizeof *edges, cudaMemcpyDeviceToHost));
+  return result;
 }
 
 int main(int count, char** values) {
@@ -75,14 +96,8 @@ int main(int count, char** values) {
     return 64;
   }
   RIG_RUN(cudaSetDeviceFlags(cudaDeviceScheduleSpin));
-  const size_t most = size_t(seconds + 1) * 3000;  // executions of a lane: none is shorter than 0.4 ms with its gap
-  std::vector<Edges*> slots(lanes.size());
-  std::vector<size_t> used(lanes.size());
-  for (Edges*& lane : slots) {
-    RIG_RUN(cudaMalloc(&lane, most * sizeof(Edges)));
-    clear<<<264, 256>>>(lane, most);
-  }
-  RIG_RUN(cudaDeviceSynchronize());
+  TruthLog log(uint64_t(seconds + 10) << 27);  // 128 MB per second: about 2,000 executions of 2,112 warps each
+  std::vector<std::vector<WarpLog*>> logs(lanes.size());
   TruthClock clock;
   clock.session();
   const uint64_t origin = clock.pairs().back().globaltimer_ns;
@@ -98,23 +113,22 @@ int main(int count, char** values) {
       cudaEvent_t events[2];
       for (cudaEvent_t& event : events) RIG_RUN(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
       uint64_t asked_at = monotonic_ns();
-      for (size_t i = 0; monotonic_ns() < until && i < most; ++i) {
+      for (size_t i = 0; monotonic_ns() < until; ++i) {
         uint64_t length = lane.shortest_ns + random() % (lane.longest_ns - lane.shortest_ns);
-        Edges* slot = slots[number] + i;
+        WarpLog* slots = log.reserve(uint64_t(lane.blocks) * lane.threads / 32);
+        logs[number].push_back(slots);
         if (lane.gap_ns != 0) {
           wait_until(monotonic_ns() + 50'000 + random() % lane.gap_ns);
         } else if (i >= 2) {
           RIG_RUN(cudaEventSynchronize(events[i % 2]));  // at most two ahead
         }
-        uint64_t from = origin;
-        void* arguments[] = {&length, &from, &slot};
+        void* arguments[] = {&length, &slots};
         RIG_RUN(cudaLaunchKernel(lane.function, lane.blocks, lane.threads, arguments, 0, stream));
         if (lane.gap_ns != 0) {
           RIG_RUN(cudaStreamSynchronize(stream));
         } else {
           RIG_RUN(cudaEventRecord(events[i % 2], stream));
         }
-        used[number] = i + 1;
         // The clocks are compared about once per second, by the first lane where the device is idle then.
         if (mode == "idle" && monotonic_ns() - asked_at > 1'000'000'000) {
           wait_until(monotonic_ns() + 500'000);
@@ -154,10 +168,9 @@ int main(int count, char** values) {
   }
   std::fprintf(json, "],\n\"lanes\": [");
   for (size_t i = 0; i < lanes.size(); ++i) {
-    std::vector<Edges> edges(used[i]);
-    RIG_RUN(cudaMemcpy(edges.data(), slots[i], used[i] * sizeof(Edges), cudaMemcpyDeviceToHost));
+    const std::vector<Edges> edges = edges_of(logs[i], lanes[i], origin);
     std::fwrite(edges.data(), sizeof(Edges), edges.size(), bin);
-    std::fprintf(json, "%s{\"name\": \"%s\", \"executions\": %zu, \"warps\": %d}", i == 0 ? "" : ", ", lanes[i].name, used[i],
+    std::fprintf(json, "%s{\"name\": \"%s\", \"executions\": %zu, \"warps\": %d}", i == 0 ? "" : ", ", lanes[i].name, edges.size(),
                  lanes[i].blocks * lanes[i].threads / 32);
   }
   std::fprintf(json, "]}\n");

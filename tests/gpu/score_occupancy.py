@@ -8,8 +8,11 @@ The truth is the rig's log + the time per warp that a log cannot see (launch bef
 which is measured on the solo phases of each capture's round 0. Round 0 is scored nowhere.
 """
 import concurrent.futures
+import contextlib
+import io
 import json
 import re
+import sqlite3
 import subprocess
 import sys
 
@@ -347,17 +350,30 @@ def coverage(rows):
     return count, own, pooled
 
 
+def score_and_print(kvet, path, folder):
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        try:
+            scored, rows, passed, failed = score(kvet, path, folder)
+            if rows:
+                failed |= table(scored, rows, passed)
+        except (OSError, ValueError, KeyError, sqlite3.Error) as problem:
+            print(f"\n{path}: cannot be scored: {problem!r}")
+            rows, failed = [], True
+    return printed.getvalue(), rows, failed
+
+
 def main():
     kvet, rest = sys.argv[1], sys.argv[2:]
     if not rest or len(rest) % 2:
         sys.exit(__doc__)
     broken, everything = False, []
-    for path, folder in zip(rest[::2], rest[1::2]):
-        scored, rows, passed, failed = score(kvet, path, folder)
-        broken |= failed
-        if rows:
-            broken |= table(scored, rows, passed)
-        everything += rows
+    # One process per capture: time on a GPU machine is scarce.
+    with concurrent.futures.ProcessPoolExecutor() as pool:
+        for printed, rows, failed in pool.map(score_and_print, [kvet] * (len(rest) // 2), rest[::2], rest[1::2]):
+            print(printed, end="", flush=True)
+            broken |= failed
+            everything += rows
     count, own, pooled = coverage(everything)
     if count:
         print(f"\nintervals: {count}; the same samples' truth inside {100 * own / count:.1f}%, the pooled truth inside "

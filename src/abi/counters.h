@@ -7,7 +7,7 @@
 
 #include "abi/records.h"
 
-#define KVET_SAMPLER_VERSION 1u
+#define KVET_SAMPLER_VERSION 2u
 
 enum kvet_sampler_message_kind {
   KVET_SAMPLER_HELLO = 1,
@@ -19,6 +19,7 @@ enum kvet_sampler_message_kind {
   KVET_SAMPLER_STATUS = 7,
   KVET_SAMPLER_READY = 8,
   KVET_SAMPLER_END = 9,
+  KVET_SAMPLER_ANCHOR = 10,
 };
 
 struct kvet_sampler_header {
@@ -64,6 +65,26 @@ struct kvet_sampler_clock {
   kvet_u64 earliest_ns;
   kvet_u64 latest_ns;
 };
+
+// What a train of pulses said about that offset, before the first sample that counts or after the last: at `raw_ns` of
+// the samples' clock CLOCK_MONOTONIC was `monotonic_ns`. Where `known` is 0 it said nothing, and `text` why.
+enum kvet_sampler_anchor_moment {
+  KVET_SAMPLER_BEFORE = 0,
+  KVET_SAMPLER_AFTER = 1,
+};
+struct kvet_sampler_anchor {
+  struct kvet_sampler_header header;
+  kvet_u32 device;
+  kvet_u32 moment;  // enum kvet_sampler_anchor_moment
+  kvet_u32 known;
+  kvet_u32 pulses;  // that could be used
+  kvet_u64 raw_ns;
+  kvet_u64 monotonic_ns;
+  kvet_u64 residual_ns, residual_p95_ns;
+  kvet_i64 bracket_ns, unlogged_ns, scatter_ns;  // see clocks/pulse_fit.h
+  char text[400];  // terminated
+};
+KVET_STATIC_ASSERT(sizeof(struct kvet_sampler_anchor) == 480, "anchor is 480 bytes");
 
 // Which field of model/events.h's Sample a value is.
 enum kvet_counter_field {

@@ -66,6 +66,9 @@ Result<probes::SamplerArguments> parse(const std::vector<std::string>& words) {
       arguments.library_paths.push_back(value);
     } else if (option == "--device") {
       good = parse_uuid(value, arguments.devices.emplace_back());
+    } else if (option == "--pulses") {
+      good = value == "yes" || value == "no";
+      arguments.pulses = value == "yes";
     } else if (option == "--gpm-cross-check") {
       good = value == "yes" || value == "no";
       arguments.gpm_cross_check = value == "yes";

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 namespace kvet::clocks {
 namespace {
 
@@ -32,6 +34,10 @@ void AligningSink::on(const KernelShape& event) {
 }
 
 void AligningSink::on(const ClockMapping& event) {
+  if (event.source == ClockSource::counters && event.device && event.residual_ns) {
+    anchors_[event.device->value].push_back(event);
+    return;  // the file gets what align() makes of it
+  }
   if (event.source == ClockSource::counters && event.device) {
     AlignmentOptions options = options_;
     options.coarse_offset_ns = event.offset_ns;
@@ -44,6 +50,11 @@ void AligningSink::on(const Sample& event) {
   auto found = alignments_.find(event.device.value);
   if (found != alignments_.end() && event.device.value < devices_.size()) {
     found->second.add(measured_load(event, devices_[event.device.value].multiprocessors));
+    auto [covered, first] = covered_.try_emplace(event.device.value, Covered{event.start_ns, event.end_ns});
+    if (!first) {
+      covered->second.from_ns = std::min(covered->second.from_ns, event.start_ns);
+      covered->second.to_ns = std::max(covered->second.to_ns, event.end_ns);
+    }
   }
   next_.on(event);
 }
@@ -64,14 +75,12 @@ void AligningSink::align() {
     }
     const std::string device = alignments_.size() > 1 ? fmt::format("GPU {}: ", id) : "";
     said += said.empty() ? "" : "; ";
-    if (auto aligned = alignment.align()) {
+    const Covered& covered = covered_[id];
+    if (auto aligned = align_with_anchors(alignment, anchors_[id], covered.from_ns, covered.to_ns)) {
       for (const ClockMapping& mapping : aligned->mappings) {
         next_.on(mapping);
       }
-      said += fmt::format(
-          "{}ok: {}, median residual {:.1f} µs, drift {:.2f} µs/s", device,
-          fmt::format("{} matches", aligned->matches),
-          static_cast<double>(aligned->residual_ns) / 1e3, aligned->drift_ns_per_s / 1e3);
+      said += device + "ok: " + aligned->said;
     } else {
       said += fmt::format("{}not aligned: {}; samples may sit up to {:.0f} ms beside the executions", device,
                           aligned.error().message(), static_cast<double>(options_.search_ns) / 1e6);

@@ -1,11 +1,14 @@
 // Stands between the decoders and the capture file: passes every event on, keeps what alignment of the counters needs,
 // and adds the clock mappings at the end. Sample times stay raw in the file.
+//
+// A ClockMapping of the counters that has a residual was measured by pulses, at from_ns: it is an anchor for alignment and not
+// passed on. One without a residual is the coarse offset that everything begins with.
 #pragma once
 
 #include <map>
 #include <vector>
 
-#include "clocks/counter_alignment.h"
+#include "clocks/anchored_alignment.h"
 #include "model/event_sink.h"
 
 namespace kvet::clocks {
@@ -43,7 +46,12 @@ class AligningSink : public EventSink {
   AlignmentOptions options_;
   std::vector<Device> devices_;  // by DeviceId
   std::vector<KernelShape> shapes_;  // by ShapeId
+  struct Covered {
+    int64_t from_ns = 0, to_ns = 0;  // raw
+  };
   std::map<uint32_t, CounterAlignment> alignments_;  // by DeviceId; there once its coarse offset is known
+  std::map<uint32_t, std::vector<ClockMapping>> anchors_;
+  std::map<uint32_t, Covered> covered_;  // by samples
 };
 
 }  // namespace kvet::clocks

@@ -85,7 +85,7 @@ void DeviceSampler::run() {
         break;
       }
       report_lag();
-      if (schedule_.due(monotonic_ns()) && !burst()) {
+      if (!tap_.collecting() && schedule_.due(monotonic_ns()) && !burst()) {
         break;
       }
     }
@@ -209,6 +209,7 @@ void DeviceSampler::take(const PmSample& sample) {
       message.known |= 1u << metrics[index].field;
     }
   }
+  tap_.take(message);
   send(message);
 }
 

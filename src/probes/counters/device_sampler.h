@@ -12,6 +12,7 @@
 
 #include "abi/counters.h"
 #include "probes/counters/burst_schedule.h"
+#include "probes/counters/load_tap.h"
 #include "probes/counters/message_writer.h"
 #include "probes/counters/pm_session.h"
 #include "probes/counters/sample_guard.h"
@@ -37,6 +38,11 @@ class DeviceSampler {
   // When the thread last came back from CUPTI; the process ends a sampler whose library hangs.
   [[nodiscard]] int64_t last_progress_ns() const { return last_progress_ns_; }
   [[nodiscard]] uint32_t index() const { return index_; }
+
+  // For whoever needs to look at the samples here; while it collects there are no bursts.
+  [[nodiscard]] LoadTap& tap() { return tap_; }
+  // CLOCK_MONOTONIC − raw as far as it is known from the start of sampling; there once samples flow.
+  [[nodiscard]] int64_t coarse_offset_ns() const { return clock_offset_ns_; }
 
   // What it took and what it left out; call when done().
   struct Account {
@@ -71,11 +77,12 @@ class DeviceSampler {
   SampleGuard guard_;
   BurstSchedule schedule_;
   uint64_t bursts_ = 0;
+  LoadTap tap_;
 
   bool clock_sent_ = false;
   std::vector<kvet_sampler_sample> held_;  // until the clock's bounds are known
   uint64_t first_trigger_ns_ = 0;          // raw time at which the first, dropped sample ended
-  int64_t clock_offset_ns_ = 0;            // coarse: CLOCK_MONOTONIC − raw
+  std::atomic<int64_t> clock_offset_ns_ = 0;  // coarse: CLOCK_MONOTONIC − raw
   uint64_t newest_ns_ = 0;                 // raw end of the newest sample
   int64_t worst_lag_ns_ = 0;
   uint32_t overflows_ = 0;

@@ -21,6 +21,7 @@ size_t size_of(uint32_t kind) {
     case KVET_SAMPLER_STATUS: return sizeof(kvet_sampler_status);
     case KVET_SAMPLER_READY: return sizeof(kvet_sampler_ready);
     case KVET_SAMPLER_END: return sizeof(kvet_sampler_end);
+    case KVET_SAMPLER_ANCHOR: return sizeof(kvet_sampler_anchor);
     default: return 0;
   }
 }
@@ -110,6 +111,10 @@ Result<void> MessageDecoder::message(EventSink& sink, std::span<const std::byte>
       const auto clock = read<kvet_sampler_clock>(bytes);
       return for_gpu(clock.device, [&](Gpu& found) { on_clock(sink, clock, found); });
     }
+    case KVET_SAMPLER_ANCHOR: {
+      const auto anchor = read<kvet_sampler_anchor>(bytes);
+      return for_gpu(anchor.device, [&](Gpu& found) { on_anchor(sink, anchor, found); });
+    }
     case KVET_SAMPLER_SAMPLE: {
       const auto sample = read<kvet_sampler_sample>(bytes);
       return for_gpu(sample.device, [&](Gpu& found) { on_sample(sink, sample, found); });
@@ -166,6 +171,33 @@ void MessageDecoder::on_clock(EventSink& sink, const kvet_sampler_clock& clock, 
   mapping.from_ns = 0;  // before every sample: alignment adds better rows behind it
   mapping.offset_ns = gpu.clock_offset_ns;
   sink.on(mapping);
+}
+
+// A mapping that holds for one moment, with its residual: alignment reads it, the capture file gets what alignment makes
+// of it. And a fact about each train, so that one that failed is not missing without a word.
+void MessageDecoder::on_anchor(EventSink& sink, const kvet_sampler_anchor& anchor, const Gpu& gpu) {
+  constexpr uint64_t residual_limit_ns = 1'000'000'000;
+  const bool before = anchor.moment == KVET_SAMPLER_BEFORE;
+  std::string said(text(anchor.text));
+  if (anchor.known != 0 && anchor.residual_p95_ns < residual_limit_ns) {
+    ClockMapping mapping;
+    mapping.source = ClockSource::counters;
+    mapping.device = gpu.id;
+    mapping.from_ns = static_cast<int64_t>(anchor.raw_ns);
+    mapping.offset_ns = static_cast<int64_t>(anchor.monotonic_ns - anchor.raw_ns);
+    mapping.residual_ns = static_cast<int64_t>(anchor.residual_ns);
+    mapping.residual_p95_ns = static_cast<int64_t>(anchor.residual_p95_ns);
+    sink.on(mapping);
+    said = fmt::format(
+        "ok: {} pulses, known to {:.2f} µs; handshakes leave {:.2f} µs open, {:.2f} µs of a pulse are not in its log",
+        anchor.pulses, static_cast<double>(anchor.residual_p95_ns) / 1e3, static_cast<double>(anchor.bracket_ns) / 1e3,
+        static_cast<double>(anchor.unlogged_ns) / 1e3);
+  } else {
+    said = "none: " + said;
+  }
+  std::string& all = anchors_[before ? 0 : 1];
+  all += fmt::format("{}GPU {}: {}", all.empty() ? "" : "; ", gpu.id.value, said);
+  sink.on(Meta{before ? "counters.pulses_before" : "counters.pulses_after", all});
 }
 
 void MessageDecoder::on_sample(EventSink& sink, const kvet_sampler_sample& raw, const Gpu& gpu) {

@@ -1,6 +1,7 @@
 // Turns the sampler's messages (abi/counters.h) into events and into a sentence about what became of the counters.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -46,6 +47,7 @@ class MessageDecoder {
   Result<void> message(EventSink& sink, std::span<const std::byte> bytes);
   void on_device(EventSink& sink, const kvet_sampler_device& device);
   void on_clock(EventSink& sink, const kvet_sampler_clock& clock, Gpu& gpu);
+  void on_anchor(EventSink& sink, const kvet_sampler_anchor& anchor, const Gpu& gpu);
   void on_sample(EventSink& sink, const kvet_sampler_sample& sample, const Gpu& gpu);
   void on_reading(EventSink& sink, const kvet_sampler_reading& reading, const Gpu& gpu);
   void on_loss(EventSink& sink, const kvet_sampler_loss& loss, const Gpu& gpu);
@@ -60,6 +62,7 @@ class MessageDecoder {
   uint64_t samples_ = 0;
   kvet_sampler_end end_{};
   std::string driver_version_;
+  std::array<std::string, 2> anchors_;  // what pulses said, by moment, all GPUs
 };
 
 }  // namespace kvet::probes

@@ -18,6 +18,7 @@
 #include "probes/counters/message_writer.h"
 #include "probes/counters/nvml_reader.h"
 #include "probes/counters/pm_session.h"
+#include "probes/counters/pulse_anchor.h"
 #include "probes/counters/refusal.h"
 #include "probes/counters/vendor_libraries.h"
 
@@ -28,6 +29,8 @@ constexpr int reading_period_ms = 100;
 constexpr int64_t shortest_gpm_ns = 100'000'000;
 constexpr int64_t cross_check_gpm_ns = 1'000'000'000;
 constexpr int64_t hang_limit_ns = 10'000'000'000;
+// A context takes some tenths of a second. The recorder waits 10 s for everything before the target starts.
+constexpr std::chrono::milliseconds pulses_before_limit{4'000}, pulses_after_limit{2'500};
 
 // One GPU as CUDA and NVML see it.
 struct Gpu {
@@ -51,6 +54,8 @@ class Sampler {
   void add_nvml_gpus();
   Gpu* find_or_add(const std::array<uint8_t, 16>& uuid);
   void sample(Gpu& gpu);
+  // A train of pulses on every GPU that is sampled, all at the same time; returns when the last is done or out of time.
+  void fix_clocks(kvet_sampler_anchor_moment moment, std::chrono::milliseconds limit);
   void fall_back(Gpu& gpu, const std::string& why);
   void read_nvml();  // on a thread of its own, until the end
   void send_status(uint32_t device, kvet_sampler_state state, const std::string& text);
@@ -240,6 +245,33 @@ void Sampler::sample(Gpu& gpu) {
   }
 }
 
+void Sampler::fix_clocks(kvet_sampler_anchor_moment moment, std::chrono::milliseconds limit) {
+  if (!arguments_.pulses) {
+    return;
+  }
+  std::vector<std::thread> threads;
+  {
+    const std::lock_guard lock(samplers_mutex_);
+    for (auto& sampler : samplers_) {
+      if (sampler->done()) {
+        continue;
+      }
+      const Gpu& gpu = *gpus_[sampler->index()];
+      const AnchorPlan plan{.ordinal = gpu.cuda_ordinal,
+                            .multiprocessors = gpu.message.multiprocessors,
+                            .interval_ns = arguments_.interval_ns,
+                            .moment = moment,
+                            .limit = limit};
+      threads.emplace_back([this, plan, sampling = sampler.get()] {
+        writer_.send(KVET_SAMPLER_ANCHOR, measure_anchor(*sampling, plan));
+      });
+    }
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+}
+
 void Sampler::set_up() {
   list_gpus();
   if (gpus_.empty()) {
@@ -278,6 +310,8 @@ void Sampler::set_up() {
       case CounterMode::off: send_status(gpu->index, KVET_SAMPLER_STATE_OFF, ""); break;
     }
   }
+  // The target has not started yet: its first kernel comes after the last pulse.
+  fix_clocks(KVET_SAMPLER_BEFORE, pulses_before_limit);
   {
     const std::lock_guard lock(samplers_mutex_);
     for (auto& sampler : samplers_) {
@@ -343,8 +377,11 @@ bool Sampler::told_to_stop(int64_t& drain_ns) {
 }
 
 void Sampler::stop(int64_t drain_ns) {
-  stopping_ = true;
   const int64_t deadline_ns = monotonic_ns() + drain_ns;
+  if (ready_) {
+    fix_clocks(KVET_SAMPLER_AFTER, std::min(pulses_after_limit, std::chrono::milliseconds(drain_ns / 3'000'000)));
+  }
+  stopping_ = true;
   // A decoding that has begun may go on a little beyond the deadline; one that hangs is left behind.
   while (monotonic_ns() < deadline_ns + 200'000'000) {
     writer_.flush();

@@ -19,6 +19,7 @@ struct SamplerArguments {
   int control_descriptor = -1;  // eight bytes: stop, and how many ms there are to drain; its end: the recorder is gone
   std::vector<std::string> library_paths;
   std::vector<DeviceDirectory::Uuid> devices;  // empty: all
+  bool pulses = true;           // before and after: fix the samples' clock with short kernels of our own
   bool gpm_cross_check = true;  // GPM readings once per second beside performance-monitor samples
 };
 

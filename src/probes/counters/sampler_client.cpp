@@ -151,6 +151,9 @@ Result<void> Client::spawn() {
                                     std::to_string(child_data_descriptor),
                                     "--control-descriptor",
                                     std::to_string(child_control_descriptor)};
+  if (!options_.pulses) {
+    words.insert(words.end(), {"--pulses", "no"});
+  }
   if (!options_.gpm_cross_check) {
     words.insert(words.end(), {"--gpm-cross-check", "no"});
   }

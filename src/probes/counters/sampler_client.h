@@ -42,6 +42,9 @@ struct SamplerOptions {
   std::vector<std::string> library_paths;
   // Sampled GPUs, by UUID; empty: all.
   std::vector<DeviceDirectory::Uuid> devices;
+  // Short kernels of the sampler's own before wait_ready() returns and after stop() was called, 2 ms of GPU time each, that
+  // fix the samples' clock (clocks/pulse_fit.h).
+  bool pulses = true;
   // GPM readings once per second beside performance-monitor samples, to hold the one against the other.
   bool gpm_cross_check = true;
   // The program that is started, with "__sampler" as its first argument. Tests put a fake here.

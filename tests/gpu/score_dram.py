@@ -8,7 +8,8 @@ import sys
 import numpy as np
 
 from captures import Capture, Spans, States
-from score_occupancy import report, wholly
+from residency_truth import wholly
+from score_occupancy import report
 
 kvet, path, folder = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
 facts = json.loads((folder / "dram.json").read_text())

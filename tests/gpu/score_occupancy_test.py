@@ -19,6 +19,7 @@ except ImportError:
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import planted
+import residency_truth
 import score_occupancy
 
 REPORTER = """#!{python}
@@ -77,7 +78,7 @@ class Scoring(unittest.TestCase):
         return scored, rows, passed, failed or broken, printed.getvalue()
 
     def test_finds_the_time_outside_the_log(self):
-        scored = score_occupancy.Scored(self.folder / "whole.kvet", self.folder / "whole")
+        scored = residency_truth.Scored(self.folder / "whole.kvet", self.folder / "whole")
         for number in range(len(planted.KERNELS)):
             self.assertAlmostEqual(scored.unlogged[number], planted.LAUNCH_NS + planted.DRAIN_NS, delta=20)
 
@@ -102,7 +103,7 @@ class Scoring(unittest.TestCase):
         # What is missing in the log goes into the time per warp, and then does not fit where the mix is another.
         scored, _, passed, _, printed = self.score("short", self.answers(self.short, 0, 0.5))
         self.assertGreater(min(scored.unlogged), 10_000, printed)
-        self.assertTrue(score_occupancy.log_is_short(scored), printed)
+        self.assertTrue(residency_truth.log_is_short(scored), printed)
 
 
 if __name__ == "__main__":

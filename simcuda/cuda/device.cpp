@@ -48,6 +48,8 @@ bool attribute_value(int attribute, int& value) {
     case 12: value = registers_per_block; return true;              // MAX_REGISTERS_PER_BLOCK
     case 13: value = static_cast<int>(clock_cycles_per_ns * 1e6); return true;  // CLOCK_RATE, kHz
     case 16: value = multiprocessors; return true;                  // MULTIPROCESSOR_COUNT
+    case 19: value = 1; return true;                                // CAN_MAP_HOST_MEMORY
+    case 20: value = 0; return true;                                // COMPUTE_MODE: default
     case 31:
       value = 1;
       return true;                                // CONCURRENT_KERNELS

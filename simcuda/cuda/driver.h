@@ -38,7 +38,9 @@ struct Function {
   std::string name;
   uint32_t registers = 32, static_shared_bytes = 0, local_bytes = 0;
   double block_ns = 2000;
-  bool argument_ns = false;  // the first argument, 64 bits, is the time in nanoseconds that a block takes
+  int argument_ns = -1;  // the argument, 64 bits, that is the time in nanoseconds that a block takes
+  int work[2] = {-1, -1};  // the arguments whose product is how much all blocks do together
+  int records = -1;  // the argument that says where blocks write their times
   double read_bytes = 0, write_bytes = 0, instructions = 0;  // per block
   bool is_collective = false;  // arguments: communicator, rank, transfer time in ns (64 bits each)
 };
@@ -73,7 +75,8 @@ struct Launch {  // one kernel launch, evaluated
   uint32_t grid[3]{}, block[3]{}, cluster[3]{};
   uint32_t dynamic_shared_bytes = 0;
   uint32_t launch_type = 0;
-  double block_ns = 0;
+  double block_ns = 0, read_bytes = 0, write_bytes = 0, instructions = 0;  // per block
+  uint64_t records = 0;  // where blocks write their times; 0: nowhere
   uint64_t arguments[3]{};
 };
 struct Node {
@@ -146,6 +149,10 @@ template <class Finished>
 void wait_until(Finished finished, bool blocking);
 
 void start_host_function_thread();
+// The blocks of a launch write their times once it is done; see cuda/block_records.cpp.
+void expect_records(uint32_t correlation, const Launch& launch);
+// Before a caller learns that work is done: what it wrote is there then.
+void deliver_records();
 void notify_context(const Context& context);
 void notify_stream(const StreamHandle& stream);
 void notify_module(const Module& module);

@@ -31,15 +31,45 @@ void fill_in(Operation& operation, const Node& node) {
   operation.cost =
       block_resources(threads, function.registers, function.static_shared_bytes, launch.dynamic_shared_bytes);
   operation.cost.duration_ns = launch.block_ns;
-  operation.cost.read_bytes = function.read_bytes;
-  operation.cost.write_bytes = function.write_bytes;
-  operation.cost.instructions = function.instructions;
+  operation.cost.read_bytes = launch.read_bytes;
+  operation.cost.write_bytes = launch.write_bytes;
+  operation.cost.instructions = launch.instructions;
   operation.blocks_total = static_cast<uint64_t>(launch.grid[0]) * launch.grid[1] * launch.grid[2];
   if (function.is_collective) {
     operation.is_collective = 1;
     operation.communicator = static_cast<uint32_t>(launch.arguments[0] % max_communicators);
     operation.rank = static_cast<uint32_t>(launch.arguments[1] % max_ranks);
     operation.transfer_ns = static_cast<int64_t>(launch.arguments[2]);
+  }
+}
+
+uint64_t wide_argument(void** arguments, int number) {
+  uint64_t value = 0;
+  std::memcpy(&value, arguments[number], sizeof value);
+  return value;
+}
+
+// What a block costs, where arguments decide.
+void evaluate_arguments(const Function& function, void** arguments, Launch& launch) {
+  if (function.argument_ns >= 0) {
+    launch.block_ns = static_cast<double>(wide_argument(arguments, function.argument_ns));
+  }
+  if (function.work[0] >= 0) {
+    double work = static_cast<double>(wide_argument(arguments, function.work[0]));
+    if (function.work[1] >= 0) {
+      work *= static_cast<double>(wide_argument(arguments, function.work[1]));
+    }
+    double per_block = work / (static_cast<double>(launch.grid[0]) * launch.grid[1] * launch.grid[2]);
+    launch.block_ns *= per_block;
+    launch.read_bytes *= per_block;
+    launch.write_bytes *= per_block;
+    launch.instructions *= per_block;
+  }
+  if (function.records >= 0) {
+    launch.records = wide_argument(arguments, function.records);
+  }
+  for (int i = 0; function.is_collective && i < 3; ++i) {
+    launch.arguments[i] = wide_argument(arguments, i);
   }
 }
 
@@ -64,16 +94,14 @@ Result evaluate(void* function_handle, const uint32_t (&grid)[3], const uint32_t
   std::copy(block, block + 3, launch.block);
   launch.dynamic_shared_bytes = dynamic_shared;
   launch.block_ns = function.block_ns;
-  if ((function.argument_ns || function.is_collective) && arguments == nullptr) {
-    return error_invalid_value;
-  }
-  if (function.argument_ns) {
-    uint64_t wanted_ns = 0;
-    std::memcpy(&wanted_ns, arguments[0], sizeof wanted_ns);
-    launch.block_ns = static_cast<double>(wanted_ns);
-  }
-  for (int i = 0; function.is_collective && i < 3; ++i) {
-    std::memcpy(&launch.arguments[i], arguments[i], sizeof launch.arguments[i]);
+  launch.read_bytes = function.read_bytes;
+  launch.write_bytes = function.write_bytes;
+  launch.instructions = function.instructions;
+  if (function.argument_ns >= 0 || function.work[0] >= 0 || function.records >= 0 || function.is_collective) {
+    if (arguments == nullptr) {
+      return error_invalid_value;
+    }
+    evaluate_arguments(function, arguments, launch);
   }
   return success;
 }
@@ -95,6 +123,9 @@ Result launch_kernel(Call& call, void* function, const uint32_t (&grid)[3], cons
   }
   std::copy(cluster, cluster + 3, node.launch.cluster);
   node.launch.launch_type = cooperative ? 1 : 0;
+  if (node.launch.records != 0 && stream->capture == nullptr) {
+    expect_records(call.correlation(), node.launch);
+  }
   return enqueue(*stream, node, call.correlation());
 }
 

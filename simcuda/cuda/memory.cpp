@@ -53,6 +53,13 @@ SIMCUDA_API int cuMemAlloc_v2(uint64_t* address, size_t bytes) {
   driver().next_address += (bytes + granularity - 1) / granularity * granularity;
   return success;
 }
+SIMCUDA_API int cuMemGetInfo_v2(size_t* free, size_t* total) {
+  if (current_context == nullptr) {
+    return error_invalid_context;
+  }
+  *free = *total = memory_bytes;
+  return success;
+}
 SIMCUDA_API int cuMemFree_v2(uint64_t) { return usable(); }
 
 SIMCUDA_API int cuMemAllocHost_v2(void** memory, size_t bytes) {
@@ -61,6 +68,12 @@ SIMCUDA_API int cuMemAllocHost_v2(void** memory, size_t bytes) {
   }
   *memory = std::malloc(bytes);
   return *memory == nullptr ? error_out_of_memory : success;
+}
+// Pinned memory has the same address for kernels as for the host, as with unified addressing.
+SIMCUDA_API int cuMemHostAlloc(void** memory, size_t bytes, unsigned) { return cuMemAllocHost_v2(memory, bytes); }
+SIMCUDA_API int cuMemHostGetDevicePointer_v2(uint64_t* address, void* memory, unsigned) {
+  *address = reinterpret_cast<uint64_t>(memory);
+  return usable();
 }
 SIMCUDA_API int cuMemFreeHost(void* memory) {
   std::free(memory);

@@ -50,7 +50,15 @@ void set(Function& function, std::string_view setting) {
   } else if (key == "instructions") {
     function.instructions = value;
   } else if (key == "argument_ns") {
-    function.argument_ns = true;
+    function.argument_ns = static_cast<int>(value);
+  } else if (key == "records") {
+    function.records = static_cast<int>(value);
+  } else if (key == "work") {
+    function.work[0] = static_cast<int>(value);
+    size_t comma = setting.find(',');
+    if (comma != std::string_view::npos) {
+      function.work[1] = std::atoi(std::string(setting.substr(comma + 1)).c_str());
+    }
   } else if (key == "collective") {
     function.is_collective = true;
   }

@@ -4,10 +4,15 @@
 // the same text runs on both:
 //
 //   //simcuda NAME registers=96 shared=4096 local=0 block_ns=12000 read=65536 write=65536 instructions=4000
-//   //simcuda NAME argument_ns        the first argument (64 bits) is the time a block takes, in nanoseconds
+//   //simcuda NAME argument_ns=0      the argument of that number (64 bits; 0 if none is given) is the time a block takes, in
+//                                     nanoseconds
+//   //simcuda NAME work=2,3           the product of these arguments (64 bits) is how much the kernel does: read, write,
+//                                     instructions and block_ns are then per unit of it, shared by all blocks
+//   //simcuda NAME records=0          that argument is the address of 32 bytes per block in pinned memory, where each block
+//                                     writes its entry and exit (ns, 64 bits each) and its multiprocessor (32 bits)
 //   //simcuda NAME collective         arguments: communicator, rank, transfer time in ns (64 bits each)
 //
-// read, write and instructions are per block. A kernel that is only named in such a line exists as well.
+// Else read, write and instructions are per block. A kernel that is only named in such a line exists as well.
 #pragma once
 
 #include <memory>

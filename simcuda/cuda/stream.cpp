@@ -58,6 +58,7 @@ Result synchronize_stream(void* handle) {
   }
   wait_until([&](const World& world) { return world.streams[stream->world_index].completed >= wanted; },
              current_context->blocking_sync);
+  deliver_records();
   return success;
 }
 
@@ -79,6 +80,7 @@ Result synchronize_context() {
         return done;
       },
       context.blocking_sync);
+  deliver_records();
   return success;
 }
 
@@ -113,8 +115,14 @@ SIMCUDA_API int cuStreamQuery(void* handle) {
   if (stream == nullptr) {
     return error_invalid_context;
   }
-  Locked world(*driver().world);
-  return is_done(*world, *stream) ? success : error_not_ready;
+  {
+    Locked world(*driver().world);
+    if (!is_done(*world, *stream)) {
+      return error_not_ready;
+    }
+  }
+  deliver_records();
+  return success;
 }
 
 SIMCUDA_API int cuEventCreate(void** event, unsigned flags) {

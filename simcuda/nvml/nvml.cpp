@@ -104,6 +104,43 @@ SIMCUDA_API int nvmlDeviceGetMigMode(kvet_nvml_device, unsigned* current, unsign
   return success;
 }
 
+SIMCUDA_API int nvmlDeviceGetUtilizationRates(kvet_nvml_device handle, kvet_nvml_utilization* utilization) {
+  uint32_t device;
+  if (!find(handle, device)) {
+    return invalid_argument;
+  }
+  int64_t now = monotonic_ns();
+  Totals recent = sums(device, now - power_window_ns, now);
+  auto length = static_cast<double>(power_window_ns);
+  utilization->gpu =
+      static_cast<unsigned>(percent(recent.active_multiprocessor_ns, length * multiprocessors) + 0.5);
+  utilization->memory =
+      static_cast<unsigned>(percent(recent.read_bytes + recent.write_bytes, length * dram_bytes_per_ns) + 0.5);
+  return success;
+}
+// Every process that has initialised CUDA on this machine of ours is told for each device.
+SIMCUDA_API int nvmlDeviceGetComputeRunningProcesses_v3(kvet_nvml_device handle, unsigned* count,
+                                                        kvet_nvml_process* processes) {
+  uint32_t device;
+  if (!find(handle, device)) {
+    return invalid_argument;
+  }
+  Locked world(*shared_world());
+  unsigned found = 0;
+  for (const Process& process : world->processes) {
+    if (process.used == 0) {
+      continue;
+    }
+    if (found < *count) {
+      processes[found] = {static_cast<unsigned>(process.pid), 0, none, none};
+    }
+    ++found;
+  }
+  bool enough = found <= *count;
+  *count = found;
+  return enough ? success : insufficient_size;
+}
+
 SIMCUDA_API int nvmlDeviceGetPowerUsage(kvet_nvml_device handle, unsigned* milliwatts) {
   uint32_t device;
   if (!find(handle, device)) {

@@ -240,6 +240,8 @@ void define(CLI::App& app, ValidateOptions& options) {
 
 void define(CLI::App& app, DoctorOptions& options) {
   add_json(app, options.json);
+  app.add_flag("--calibrate", options.calibrate,
+               "Measure first how much each GPU's DRAM gives (some seconds on an idle GPU), and keep it for recordings");
   app.add_option("--libcuda", options.libcuda, "The libcuda.so whose functions to look at")->type_name("FILE");
   app.add_option("--libnccl", options.libnccl, "The libnccl.so whose functions to look at")->type_name("FILE");
 }

@@ -4,10 +4,12 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <ctime>
 
 #include "base/file_descriptor.h"
 #include "base/terminal.h"
 #include "cli/commands.h"
+#include "cli/doctor_calibrate.h"
 #include "cli/doctor_report.h"
 #include "probes/launch/functions.h"
 #include "probes/nccl/functions.h"
@@ -81,9 +83,20 @@ int run_doctor(const DoctorOptions& options) {
       !add_library(options.libnccl, findings.assessment.libnccl, probes::nccl_functions(), findings, status)) {
     return status;
   }
+  if (options.calibrate) {
+    if (status = calibrate_gpus(findings.assessment.driver.version); status != 0) {
+      return status;
+    }
+  }
+  findings.calibrations =
+      capability::find_calibrations(capability::calibration_folders(), findings.assessment.driver.version);
+  findings.now_s = ::time(nullptr);
   findings.cost = capability::measure_hit_cost();
 
   std::fputs(options.json ? doctor_json(findings).c_str() : doctor_text(findings).c_str(), stdout);
+  if (options.calibrate) {
+    return 0;  // what was asked for was done
+  }
   // Something that is needed is not there: said by the status too, so that a script can ask.
   return findings.assessment.command == capability::Tier::none ? Error{ErrorKind::unavailable, {}, {}, {}}.exit_status()
                                                                : 0;

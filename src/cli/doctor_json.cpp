@@ -90,7 +90,8 @@ std::string doctor_json(const DoctorFindings& findings) {
                            .set("other_ns", cost.other_ns)
                            .set("return_ns", cost.return_ns)
                            .set("reason", cost.reason))
-      .set("probed", probed(findings.libraries));
+      .set("probed", probed(findings.libraries))
+      .set("calibrations", calibrations_json(findings));
   return root.dump(2) + '\n';
 }
 

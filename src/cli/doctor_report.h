@@ -5,8 +5,10 @@
 #include <vector>
 
 #include "capability/assess.h"
+#include "capability/calibration.h"
 #include "capability/first_instruction.h"
 #include "capability/hit_cost.h"
+#include "report/json.h"
 
 namespace kvet::cli {
 
@@ -26,9 +28,15 @@ struct DoctorFindings {
   capability::Assessment assessment;
   std::vector<ProbedLibrary> libraries;
   capability::HitCost cost;
+  std::vector<capability::FoundCalibration> calibrations;
+  int64_t now_s = 0;  // seconds since 1970, for the age of these
 };
 
 [[nodiscard]] std::string doctor_text(const DoctorFindings& findings);  // at most 100 columns wide
 [[nodiscard]] std::string doctor_json(const DoctorFindings& findings);  // docs/doctor-schema.md
+
+// Their parts about DRAM.
+[[nodiscard]] std::vector<std::string> calibration_lines(const DoctorFindings& findings);
+[[nodiscard]] report::Json calibrations_json(const DoctorFindings& findings);
 
 }  // namespace kvet::cli

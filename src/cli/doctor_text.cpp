@@ -142,6 +142,13 @@ std::string doctor_text(const DoctorFindings& findings) {
       }
     }
   }
+  if (const auto lines = calibration_lines(findings); !lines.empty()) {
+    out += "\nDRAM, as measured here\n";
+    for (const std::string& line : lines) {
+      const size_t indent = line.find_first_not_of(' ');
+      out += line.substr(0, indent) + "  " + wrapped(line.substr(indent), indent + 2);
+    }
+  }
   add_cost(out, findings.cost);
   out += "\nFirst instruction of the functions that are probed\n";
   if (findings.libraries.empty()) {

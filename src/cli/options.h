@@ -95,6 +95,7 @@ struct ValidateOptions {
 // kvet doctor
 struct DoctorOptions {
   bool json = false;
+  bool calibrate = false;  // measure the DRAM of each GPU first
   std::string libcuda;  // empty: found by the search that the dynamic linker would make
   std::string libnccl;
 };

@@ -92,17 +92,15 @@ Result<DeviceFacts> read_facts(const Driver& driver, int ordinal, int device) {
 }
 
 Result<int> find_device(const Driver& driver, const DeviceChoice& choice, DeviceFacts& facts) {
-  int count = 0;
-  int result = driver.device_get_count(&count);
-  if (result != KVET_CUDA_SUCCESS || count <= 0) {
-    return fail(ErrorKind::unavailable, "the NVIDIA driver shows no GPU", {},
-                "Unset CUDA_VISIBLE_DEVICES, or give the container a GPU");
+  const auto count = device_count(driver);
+  if (!count) {
+    return std::unexpected(count.error());
   }
   const std::string wanted = uuid_digits(choice.uuid);
   if (choice.number < 0 && wanted.empty()) {
     return fail(ErrorKind::usage, "this is not the UUID of a GPU", choice.uuid, "nvidia-smi -L lists them");
   }
-  for (int ordinal = 0; ordinal < count; ++ordinal) {
+  for (int ordinal = 0; ordinal < *count; ++ordinal) {
     if (choice.number >= 0 && ordinal != choice.number) {
       continue;
     }
@@ -119,7 +117,7 @@ Result<int> find_device(const Driver& driver, const DeviceChoice& choice, Device
       return device;
     }
   }
-  return fail(ErrorKind::unavailable, fmt::format("CUDA shows no such GPU among its {}", count),
+  return fail(ErrorKind::unavailable, fmt::format("CUDA shows no such GPU among its {}", *count),
               choice.number >= 0 ? fmt::format("GPU {}", choice.number) : choice.uuid,
               "CUDA_VISIBLE_DEVICES may hide it; under MIG the GPU itself cannot be used");
 }
@@ -162,11 +160,27 @@ std::string uuid_digits(std::string_view text) {
   return digits.size() == 32 ? digits : std::string();
 }
 
-Result<Context> Context::open(const Driver& driver, const DeviceChoice& choice) {
+Result<int> device_count(const Driver& driver) {
   if (const int result = driver.init(0); result != KVET_CUDA_SUCCESS) {
     return fail(ErrorKind::unavailable, "the NVIDIA driver cannot be used: " + driver.describe(result), {},
                 "Run nvidia-smi; in a container, give it the GPU");
   }
+  int count = 0;
+  const int result = driver.device_get_count(&count);
+  if (result != KVET_CUDA_SUCCESS || count <= 0) {
+    return fail(ErrorKind::unavailable, "the NVIDIA driver shows no GPU", {},
+                "Unset CUDA_VISIBLE_DEVICES, or give the container a GPU");
+  }
+  return count;
+}
+
+Result<DeviceFacts> look_up(const Driver& driver, const DeviceChoice& choice) {
+  DeviceFacts facts;
+  const auto device = find_device(driver, choice, facts);
+  return device ? Result<DeviceFacts>(std::move(facts)) : std::unexpected(device.error());
+}
+
+Result<Context> Context::open(const Driver& driver, const DeviceChoice& choice) {
   auto state = std::make_shared<ContextState>();
   state->driver = driver;
   const auto device = find_device(driver, choice, state->device);

@@ -49,6 +49,10 @@ struct DeviceFacts {
   uint64_t peak_dram_bytes_per_second = 0;  // 2 × memory clock × bus width; 0 where the driver does not say
 };
 
+// Both initialise the driver, and make no context.
+Result<int> device_count(const Driver& driver);
+Result<DeviceFacts> look_up(const Driver& driver, const DeviceChoice& choice);
+
 struct MemoryAmounts {
   uint64_t free_bytes = 0, total_bytes = 0;
 };

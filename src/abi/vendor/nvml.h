@@ -5,6 +5,7 @@
 //   nvmlDeviceGetTemperature  nvmlDeviceGetCurrentClocksThrottleReasons
 //   optional: nvmlDeviceGetName  nvmlDeviceGetMemoryInfo  nvmlDeviceGetMigMode  nvmlGpmQueryDeviceSupport
 //             nvmlGpmSampleAlloc  nvmlGpmSampleFree  nvmlGpmSampleGet  nvmlGpmMetricsGet
+//             nvmlDeviceGetUtilizationRates  nvmlDeviceGetComputeRunningProcesses_v3
 //
 // Functions return nvmlReturn_t, an int; 0 is success. pm_check.cpp holds these declarations
 // against nvml.h where it is found.
@@ -23,6 +24,25 @@ enum { KVET_NVML_UUID_BYTES = 96, KVET_NVML_NAME_BYTES = 96, KVET_NVML_DRIVER_VE
 // nvmlMemory_t
 struct kvet_nvml_memory {
   unsigned long long total, free, used;
+};
+
+// nvmlUtilization_t: percent of the time since the last look (a sixth of a second to a second).
+struct kvet_nvml_utilization {
+  unsigned int gpu, memory;
+};
+// nvmlProcessInfo_v2_t, which nvmlDeviceGetComputeRunningProcesses_v3 fills.
+struct kvet_nvml_process {
+  unsigned int pid;
+  unsigned long long used_bytes;
+  unsigned int gpu_instance, compute_instance;
+};
+enum { KVET_NVML_ERROR_INSUFFICIENT_SIZE = 7 };  // nvmlReturn_t
+enum kvet_nvml_clock_event_reason {  // nvmlClocksEventReasons, bits
+  KVET_NVML_CLOCK_SOFTWARE_POWER_CAP = 0x04,
+  KVET_NVML_CLOCK_HARDWARE_SLOWDOWN = 0x08,
+  KVET_NVML_CLOCK_SOFTWARE_THERMAL = 0x20,
+  KVET_NVML_CLOCK_HARDWARE_THERMAL = 0x40,
+  KVET_NVML_CLOCK_POWER_BRAKE = 0x80,
 };
 
 // GPM: what a GPU did between two samples that lie at least 100 ms apart (nearer ones give zeros without an error).

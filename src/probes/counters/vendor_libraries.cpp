@@ -203,6 +203,8 @@ Result<NvmlLibrary> load_nvml() {
   symbols.optional(library.get_name, "nvmlDeviceGetName");
   symbols.optional(library.get_memory, "nvmlDeviceGetMemoryInfo");
   symbols.optional(library.get_mig_mode, "nvmlDeviceGetMigMode");
+  symbols.optional(library.get_utilization, "nvmlDeviceGetUtilizationRates");
+  symbols.optional(library.get_compute_processes, "nvmlDeviceGetComputeRunningProcesses_v3");
   symbols.optional(library.gpm_support, "nvmlGpmQueryDeviceSupport");
   symbols.optional(library.gpm_allocate, "nvmlGpmSampleAlloc");
   symbols.optional(library.gpm_free, "nvmlGpmSampleFree");

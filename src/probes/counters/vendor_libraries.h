@@ -70,6 +70,8 @@ struct NvmlLibrary {
   int (*get_name)(kvet_nvml_device, char* name, unsigned int length) = nullptr;
   int (*get_memory)(kvet_nvml_device, kvet_nvml_memory* memory) = nullptr;
   int (*get_mig_mode)(kvet_nvml_device, unsigned int* current, unsigned int* pending) = nullptr;
+  int (*get_utilization)(kvet_nvml_device, kvet_nvml_utilization* utilization) = nullptr;
+  int (*get_compute_processes)(kvet_nvml_device, unsigned int* count, kvet_nvml_process* processes) = nullptr;
   int (*gpm_support)(kvet_nvml_device, kvet_nvml_gpm_support* support) = nullptr;
   int (*gpm_allocate)(kvet_nvml_gpm_sample* sample) = nullptr;
   int (*gpm_free)(kvet_nvml_gpm_sample sample) = nullptr;

@@ -212,6 +212,7 @@ enum kvet_inject_status {
   KVET_INJECT_CUPTI_FAILED = 5,  // any other CUPTI error: status_code
   KVET_INJECT_NO_PROBE = 6,  // nobody attached within the wait; recording goes on, losses are counted
   KVET_INJECT_FORKED = 7,  // a child of a process that had initialised CUDA: CUDA is dead there
+  KVET_INJECT_READER_GONE = 8,  // nobody has read for half a minute: CUPTI was switched off for good
 };
 
 enum kvet_entry_kind {

@@ -15,10 +15,13 @@ class Emitter {
  public:
   constexpr Emitter(TableWriter& table, Losses& losses) : table_(table), losses_(losses) {}
 
-  void use_memory_ring(const MemoryRingWriter* ring) { ring_ = ring; }
+  void use_memory_ring(MemoryRingWriter* ring) { ring_ = ring; }
 
   // True while somebody reads: the probe's semaphore is set, or there is a memory file.
   bool has_reader() const;
+
+  // Does the reader read? Only the flush thread asks; it may be wrong for a while in either direction.
+  bool is_being_read() { return ring_ == nullptr ? has_reader() : ring_->is_being_read(); }
 
   // Room for one record, zeroed, in the batch being filled. Valid until the next call of any function here.
   kvet_record& next();
@@ -35,7 +38,7 @@ class Emitter {
 
   TableWriter& table_;
   Losses& losses_;
-  const MemoryRingWriter* ring_ = nullptr;
+  MemoryRingWriter* ring_ = nullptr;
   uint64_t sequence_ = 0;
   uint64_t records_before_ = 0;
   // Header and records lie in one piece, as the BPF program copies them with one call.

@@ -75,7 +75,7 @@ void MemoryRingWriter::claim_table(int descriptor, const kvet_memory_header& hea
   }
 }
 
-bool MemoryRingWriter::write(const kvet_batch_header& header, const kvet_record* records) const {
+bool MemoryRingWriter::write(const kvet_batch_header& header, const kvet_record* records) {
   uint64_t ticket = __atomic_load_n(&header_->head, __ATOMIC_RELAXED);
   kvet_memory_slot* slot = nullptr;
   for (;;) {
@@ -89,6 +89,7 @@ bool MemoryRingWriter::write(const kvet_batch_header& header, const kvet_record*
     }
     const uint64_t head = __atomic_load_n(&header_->head, __ATOMIC_RELAXED);
     if (head == ticket) {  // the slot still holds a batch of the lap before: full
+      full_.store(true, std::memory_order_relaxed);
       __atomic_fetch_add(&header_->dropped_records, header.count, __ATOMIC_RELAXED);
       return false;
     }
@@ -97,9 +98,23 @@ bool MemoryRingWriter::write(const kvet_batch_header& header, const kvet_record*
   __atomic_store_n(&slot->thread_id, static_cast<uint32_t>(syscall(SYS_gettid)), __ATOMIC_RELAXED);
   slot->header = header;
   memcpy(slot->records, records, header.count * sizeof(kvet_record));
+  full_.store(false, std::memory_order_relaxed);
+  newest_.store(ticket + 1, std::memory_order_release);
   // The reader gives a slot away whose writer seems dead; then this one came too late.
   uint64_t mine = 2 * ticket;
   return __atomic_compare_exchange_n(&slot->state, &mine, 2 * ticket + 1, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+}
+
+bool MemoryRingWriter::is_being_read() {
+  if (watched_ != 0) {
+    const uint64_t ticket = watched_ - 1;
+    const uint64_t state = __atomic_load_n(&slots_[ticket % slot_count_].state, __ATOMIC_ACQUIRE);
+    if (state == 2 * ticket || state == 2 * ticket + 1) {
+      return false;  // still there
+    }
+  }
+  watched_ = newest_.load(std::memory_order_acquire);
+  return watched_ != 0 || !full_.load(std::memory_order_relaxed);
 }
 
 }  // namespace kvet::inject

@@ -1,6 +1,7 @@
 // The target's side of the memory-file tier (struct kvet_memory_header of abi/records.h).
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -22,7 +23,11 @@ class MemoryRingWriter {
   }
 
   // Copies a batch into the next slot; false: the ring is full or its reader gave the slot away, the batch is lost.
-  bool write(const kvet_batch_header& header, const kvet_record* records) const;
+  bool write(const kvet_batch_header& header, const kvet_record* records);
+
+  // Has the reader taken the batch that was watched since the last call? Then the newest is watched from now on. Where nothing
+  // was written nobody needs to read: true. One thread asks.
+  bool is_being_read();
 
   bool is_open() const { return header_ != nullptr; }
 
@@ -32,6 +37,9 @@ class MemoryRingWriter {
   kvet_memory_header* header_ = nullptr;
   kvet_memory_slot* slots_ = nullptr;
   uint32_t slot_count_ = 0;
+  std::atomic<uint64_t> newest_{0};  // ticket of the newest batch of this process, plus 1
+  std::atomic<bool> full_{false};  // the newest batch found no slot
+  uint64_t watched_ = 0;  // ticket plus 1; the asking thread's own
   void* table_ = nullptr;
   uint64_t table_offset_ = 0;
 };

@@ -103,7 +103,7 @@ void Session::start() {
   atexit(on_exit);
   pthread_atfork(nullptr, nullptr, on_fork_child);
   const bool started = flush_thread_.start(
-      settings_.flush_ms, [](void* self, bool last) { return static_cast<Session*>(self)->flush_turn(last); }, this);
+      turn_ms(), [](void* self, bool last) { return static_cast<Session*>(self)->flush_turn(last); }, this);
   if (!started && cupti_.flush_period != nullptr) {
     cupti_.flush_period(settings_.flush_ms);
   }
@@ -201,6 +201,11 @@ void Session::enable_calls() {
 }
 
 void Session::disable_everything() {
+  if (cupti_.enable_driver_api != nullptr) {
+#define KVET_DISABLE_CALL(name, id, kind) cupti_.enable_driver_api(id, 0);
+    KVET_CUPTI_DRIVER_CALLBACKS(KVET_DISABLE_CALL)
+#undef KVET_DISABLE_CALL
+  }
   for (uint32_t kind : kinds) {
     cupti_.disable(kind);
   }
@@ -246,6 +251,9 @@ void Session::say_that_nothing_will_come() {
 // Why we ask at all: CUPTI's flush period returns full buffers only, and at 100 launches a second a buffer takes seconds to
 // fill. A process that is killed would lose them.
 uint32_t Session::flush_turn(bool last) {
+  if (given_up_) {
+    return 0;
+  }
   if (last) {
     cupti_.flush_all(KVET_CUPTI_FLUSH_FORCED);
     if (!flush_thread_.abandoned()) {
@@ -256,7 +264,8 @@ uint32_t Session::flush_turn(bool last) {
   // While buffers come back by themselves there is nothing to ask for, except now and then for threads that are slow.
   constexpr uint32_t at_least_every = 10;
   const uint64_t completed = collector.completed_buffers();
-  if (completed == completed_before_ || ++turns_skipped_ >= at_least_every) {
+  const bool asking = settings_.flush_ms != 0;
+  if (asking && (completed == completed_before_ || ++turns_skipped_ >= at_least_every)) {
     cupti_.flush_all(0);
     turns_skipped_ = 0;
   }
@@ -269,7 +278,28 @@ uint32_t Session::flush_turn(bool last) {
   if (table->status == KVET_INJECT_NO_PROBE && collector.emitter.has_reader()) {
     set_status(KVET_INJECT_RECORDING, 0);
   }
-  return settings_.flush_ms;
+  constexpr uint64_t ns_per_ms = 1'000'000, second_ns = 1000 * ns_per_ms;
+  const uint64_t turn_ns = 2 * turn_ms() * ns_per_ms;
+  if (reader_watch_.is_gone(collector.emitter.is_being_read(), monotonic_ns(), settings_.reader_patience_ms * ns_per_ms,
+                            turn_ns > second_ns ? turn_ns : second_ns)) {
+    give_up();
+    return 0;
+  }
+  return turn_ms();
+}
+
+// The recorder is gone and will not come back: the target gets its speed back. Not by cuptiFinalize, which crashes when it
+// races with API calls.
+void Session::give_up() {
+  given_up_ = true;
+  disable_everything();
+  if (!flush_thread_.abandoned()) {
+    cupti_.flush_all(0);  // CUPTI gives its buffers back
+  }
+  if (!flush_thread_.abandoned()) {
+    collector.collect();
+    set_status(KVET_INJECT_READER_GONE, 0);
+  }
 }
 
 void Session::finish() {

@@ -11,6 +11,7 @@
 #include "inject/collector.h"
 #include "inject/cupti.h"
 #include "inject/flush_thread.h"
+#include "inject/reader_watch.h"
 #include "inject/settings.h"
 
 namespace kvet::inject {
@@ -41,9 +42,11 @@ class Session {
   kvet_cupti_result enable_everything();
   void disable_everything();
   void enable_calls();
+  void give_up();
   void wait_for_reader();
   void say_that_nothing_will_come();
   uint32_t flush_turn(bool last);
+  uint32_t turn_ms() const { return settings_.flush_ms == 0 ? 1000 : settings_.flush_ms; }
   void set_status(kvet_inject_status status, uint32_t code);
 
   Settings settings_{};
@@ -57,6 +60,8 @@ class Session {
   // The flush thread's own.
   uint64_t completed_before_ = 0;
   uint32_t turns_skipped_ = 0;
+  ReaderWatch reader_watch_;
+  bool given_up_ = false;
 };
 
 Session& session();

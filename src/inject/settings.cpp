@@ -25,6 +25,7 @@ Settings read_settings() {
   Settings settings;
   settings.wait_ms = number(getenv("KVET_WAIT_MS"), 0, 200);
   settings.flush_ms = number(getenv("KVET_FLUSH_MS"), settings.flush_ms, 10'000);
+  settings.reader_patience_ms = number(getenv("KVET_READER_PATIENCE_MS"), settings.reader_patience_ms, 86'400'000);
   settings.buffer_kib = number(getenv("KVET_BUFFER_KIB"), settings.buffer_kib, 8192);
   if (settings.buffer_kib < 16) {
     settings.buffer_kib = 16;

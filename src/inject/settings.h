@@ -8,6 +8,7 @@ namespace kvet::inject {
 struct Settings {
   uint32_t wait_ms = 0;         // KVET_WAIT_MS: how long to wait for the probe's reader at start-up; at most 200
   uint32_t flush_ms = 100;      // KVET_FLUSH_MS: how often partly filled buffers are asked for; 0: never
+  uint32_t reader_patience_ms = 30'000;  // KVET_READER_PATIENCE_MS: without a reader for so long, CUPTI is switched off
   uint32_t buffer_kib = 128;    // KVET_BUFFER_KIB: size of one CUPTI activity buffer, 16 to 8192
   bool discard = false;         // KVET_DISCARD=1: collect and throw away, to measure CUPTI's own cost
   bool copy_calls = false;      // KVET_COPY_CALLS=1: asynchronous copies as API calls too

@@ -156,7 +156,7 @@ bool Attacher::decide(const UndecidedTable& undecided) {
   if (status == KVET_INJECT_RECORDING || status == KVET_INJECT_NO_PROBE) {
     return true;
   }
-  if (header->finished == 0) {
+  if (header->finished == 0 && status != KVET_INJECT_READER_GONE) {
     return false;
   }
   record_launches_instead(undecided.pid);

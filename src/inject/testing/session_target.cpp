@@ -10,9 +10,11 @@
 //     late     wait two seconds before launching
 //     lock     lock all memory before CUDA starts, and print "resident MIB" before it ends; or print "not allowed"
 //     lock_late  the same after CUDA has started
+//     pulse    launch, wait a millisecond, and so on until its input ends; prints "launched N" at the end
 //     signal   call exit() in a handler of SIGUSR1, wherever that arrives
 // It prints "launched N" for each process before it ends.
 #include <dlfcn.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -134,6 +136,15 @@ int main(int count, char** arguments) {
   }
   if (is("signal")) {
     signal(SIGUSR1, [](int) { exit(0); });
+  }
+  if (is("pulse")) {
+    int sent = 0;
+    for (pollfd input{0, POLLIN, 0}; poll(&input, 1, 1) == 0;) {
+      cuda.launch(launches);
+      sent += launches;
+    }
+    launched(sent);
+    return 0;
   }
   if (is("threads")) {
     std::vector<std::thread> threads;

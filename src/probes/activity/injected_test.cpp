@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -295,6 +296,69 @@ TEST_F(InjectedTest, AnExitOutOfASignalHandlerInsideCuptiEndsTheTarget) {
   EXPECT_TRUE(decoder_.totals().said_goodbye);
   ASSERT_EQ(sink_.losses.size(), 1u) << "what CUPTI kept is not passed over in silence";
   EXPECT_EQ(sink_.losses.front().kind, LossKind::cupti_dropped);
+}
+
+TEST_F(InjectedTest, AReaderThatIsGoneGivesTheTargetItsSpeedBack) {
+  variables_["KVET_READER_PATIENCE_MS"] = "300";
+  variables_["KVET_FLUSH_MS"] = "10";
+  limit_s_ = 60;
+  start("pulse", 1);
+  while (sink_.executions.empty()) {
+    take(false);
+    usleep(2000);
+  }
+  // Nobody reads from here on.
+  const auto wait_for = [&](uint32_t status) {
+    for (int waited = 0; table_header().status != status && waited < 20'000; waited += 10) {
+      usleep(10'000);
+    }
+    return table_header().status;
+  };
+  ASSERT_EQ(wait_for(KVET_INJECT_READER_GONE), static_cast<uint32_t>(KVET_INJECT_READER_GONE));
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  const int64_t given_up_ns = now.tv_sec * 1'000'000'000 + now.tv_nsec;
+  usleep(300'000);
+  EXPECT_EQ(finish(), 0);
+  for (const ApiCall& call : sink_.api_calls) {
+    EXPECT_LT(call.start_ns, given_up_ns) << "CUPTI still records";
+  }
+  for (const Execution& execution : sink_.executions) {
+    EXPECT_LT(execution.start_ns, given_up_ns) << "CUPTI still records";
+  }
+}
+
+TEST_F(InjectedTest, AReaderThatReadsKeepsTheRecordingAlive) {
+  variables_["KVET_READER_PATIENCE_MS"] = "300";
+  variables_["KVET_FLUSH_MS"] = "10";
+  limit_s_ = 60;
+  start("pulse", 1);
+  for (int waited = 0; waited < 1'500; waited += 2) {
+    take(false);
+    usleep(2000);
+  }
+  EXPECT_EQ(table_header().status, static_cast<uint32_t>(KVET_INJECT_RECORDING));
+  EXPECT_EQ(finish(), 0);
+  EXPECT_TRUE(sink_.losses.empty());
+  EXPECT_TRUE(decoder_.totals().said_goodbye);
+}
+
+TEST_F(InjectedTest, WithoutAReaderFromTheStartCuptiIsSwitchedOffToo) {
+  variables_.erase("KVET_MEMORY_FD");
+  variables_.erase("KVET_MEMORY_PATH");
+  variables_["KVET_READER_PATIENCE_MS"] = "100";
+  variables_["KVET_FLUSH_MS"] = "10";
+  limit_s_ = 60;
+  start("pulse", 1);
+  kvet_table seen{};
+  for (int waited = 0; seen.status != KVET_INJECT_READER_GONE && waited < 20'000; waited += 10) {
+    if (auto table = Table::open(pid_)) {
+      seen = *table->header();
+    }
+    usleep(10'000);
+  }
+  EXPECT_EQ(seen.status, static_cast<uint32_t>(KVET_INJECT_READER_GONE));
+  EXPECT_EQ(finish(), 0);
 }
 
 // How much memory a target has resident that has locked all of it, in MiB.

@@ -159,6 +159,8 @@ const char* sentence(kvet_inject_status status) {
     case KVET_INJECT_CUPTI_FAILED: return "CUPTI refused to start in the target: no GPU activity was recorded";
     case KVET_INJECT_NO_PROBE: return "nobody read the target's records when it started: they are counted as lost";
     case KVET_INJECT_FORKED: return "a forked child of a process that uses CUDA: CUDA does not work in it";
+    case KVET_INJECT_READER_GONE:
+      return "nobody read the target's records for half a minute: the library stopped recording there";
   }
   return "the library in the target reports a status that this kvet does not know";
 }

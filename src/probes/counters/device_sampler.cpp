@@ -17,6 +17,10 @@ constexpr uint64_t samples_between_decodings = 300;
 // For finding the clock's bounds the time between a sample's end and its decoding should be short.
 constexpr int first_decode_period_ms = 3;
 constexpr int64_t first_phase_ns = 120'000'000;
+// Decoding takes 40 to 60 µs per sample on an H200 with fifteen metrics. Finer than this, it cannot keep up, and CUPTI
+// throws away what does not fit into the image: so samples are taken in turns with decoding.
+constexpr uint64_t finest_continuous_ns = 40'000;
+constexpr uint64_t samples_per_turn = 1'000;
 constexpr int64_t flow_limit_ns = 3'000'000'000;
 // Beyond this the sampler says that it cannot keep up. The hardware buffer still holds the difference for a while.
 constexpr int64_t lag_limit_ns = 1'000'000'000;
@@ -79,12 +83,28 @@ void DeviceSampler::run() {
     bool more = false;
     const auto decode_period_ms = static_cast<int>(
         std::clamp<uint64_t>(interval_ns_ * samples_between_decodings / 1'000'000, 2, longest_decode_period_ms));
+    const auto turn_ms = static_cast<int>(std::max<uint64_t>(1, interval_ns_ * samples_per_turn / 1'000'000));
+    in_turns_ = interval_ns_ < finest_continuous_ns;
     schedule_.begin(monotonic_ns());
-    while (more ? sleep_ms(0) : sleep_ms(decode_period_ms)) {
+    while (in_turns_ ? sleep_ms(turn_ms) : sleep_ms(more ? 0 : decode_period_ms)) {
+      if (in_turns_) {
+        if (!turn()) {
+          break;
+        }
+        continue;
+      }
       if (!decode_once(more)) {
         break;
       }
       report_lag();
+      if (more) {
+        in_turns_ = true;
+        send_status(
+            KVET_SAMPLER_STATE_DEGRADED,
+            fmt::format("samples every {} ns come faster than this machine decodes them: from then on they come "
+                        "in turns of {} ms with pauses. Take a longer --interval",
+                        interval_ns_, turn_ms));
+      }
       if (!tap_.collecting() && schedule_.due(monotonic_ns()) && !burst()) {
         break;
       }
@@ -114,7 +134,8 @@ bool DeviceSampler::begin() {
   // after its return. And no sample ends after it was decoded.
   int64_t latest_offset_ns = INT64_MAX;
   bool more = false;
-  while (monotonic_ns() < after_ns + first_phase_ns || held_.empty()) {
+  const int64_t phase_ns = std::min(first_phase_ns, static_cast<int64_t>(interval_ns_ * samples_per_turn / 2));
+  while (monotonic_ns() < after_ns + phase_ns || held_.empty()) {
     if (monotonic_ns() > after_ns + flow_limit_ns) {
       flowing("the GPU accepted the counters, but no sample came within 3 s. Another client may have taken them away");
       return false;
@@ -288,6 +309,12 @@ bool DeviceSampler::burst() {
     going_on = change_interval(interval_ns_);
   }
   schedule_.begin(monotonic_ns());
+  return going_on;
+}
+
+bool DeviceSampler::turn() {
+  const bool going_on = change_interval(interval_ns_);
+  writer_.flush();
   return going_on;
 }
 

@@ -62,6 +62,8 @@ class DeviceSampler {
   void restart_after_overflow();
   // Samples at a finer interval for a moment. False: sampling could not go on afterwards.
   bool burst();
+  // Samples for a moment, then stops to decode: where decoding is slower than the hardware. False as for burst().
+  bool turn();
   bool change_interval(uint64_t interval_ns);
   void decode_rest();
   void report_lag();
@@ -77,6 +79,7 @@ class DeviceSampler {
   SampleGuard guard_;
   BurstSchedule schedule_;
   uint64_t bursts_ = 0;
+  bool in_turns_ = false;
   LoadTap tap_;
 
   bool clock_sent_ = false;

@@ -155,10 +155,10 @@ class OneDevice : public Session {
     ::close(read_end);
     ::close(write_end);
   }
-  void start(const BurstPlan& bursts = {.length_ns = 0}) {
+  void start(const BurstPlan& bursts = {.length_ns = 0}, uint64_t interval_ns = 100'000) {
     auto session = open();
     ASSERT_TRUE(session) << session.error().message();
-    sampler = std::make_unique<DeviceSampler>(*writer, 5, std::move(*session), 100'000, bursts);
+    sampler = std::make_unique<DeviceSampler>(*writer, 5, std::move(*session), interval_ns, bursts);
   }
   // All messages so far, by kind.
   void read_messages() {
@@ -282,6 +282,34 @@ TEST_F(OneDevice, ABurstIsFinerForAMomentAndLosesNothing) {
     return loss.loss == uint32_t{KVET_SAMPLER_LOSS_UNDRAINED};  // the test's hardware has a clock of its own
   }));
   EXPECT_EQ(statuses.size(), 1u);
+}
+
+TEST_F(OneDevice, WhatCannotBeDecodedInTimeComesInTurns) {
+  gather(0, 10);
+  start({.length_ns = 0}, 10'000);
+  EXPECT_EQ(sampler->wait_flowing(), "");
+  while (hardware.starts < 4) {
+    ::usleep(1'000);
+  }
+  stop();
+  read_messages();
+  EXPECT_GE(hardware.stops, 3);
+  EXPECT_EQ(statuses.size(), 1u);  // it was asked for
+}
+
+TEST_F(OneDevice, AnImageThatRunsFullLeadsToTurns) {
+  gather(0, 10);
+  start();
+  EXPECT_EQ(sampler->wait_flowing(), "");
+  gather(10, 5'000);
+  while (hardware.starts < 3) {
+    ::usleep(1'000);
+  }
+  stop();
+  read_messages();
+  ASSERT_EQ(statuses.size(), 2u);
+  EXPECT_EQ(statuses[1].state, uint32_t{KVET_SAMPLER_STATE_DEGRADED});
+  EXPECT_NE(std::string(statuses[1].text).find("in turns of 100 ms"), std::string::npos);
 }
 
 TEST_F(OneDevice, AFailureLaterOnIsSaidAndTheRestIsCounted) {

@@ -156,6 +156,11 @@ Beside run_beside(Rig& rig) {
   RIG_RUN(cudaMalloc(&bins, 2 * result.bins * sizeof *bins));
   RIG_RUN(cudaMemset(bins, 0, 2 * result.bins * sizeof *bins));
   RIG_RUN(cudaFuncSetAttribute(dram_other, cudaFuncAttributeMaxDynamicSharedMemorySize, 64 << 10));
+  // An SM serves one carve-out at a time: kernels of different ones would not meet on it.
+  for (const void* kernel : {reinterpret_cast<const void*>(dram_copy), reinterpret_cast<const void*>(dram_other),
+                             reinterpret_cast<const void*>(dram_compute)}) {
+    RIG_RUN(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, 100));
+  }
   const uint64_t bytes[2] = {1ull << 30, 768ull << 20};
   rig.phase("beside", [&] {
     const ClockPair pair = rig.clock.pairs().back();

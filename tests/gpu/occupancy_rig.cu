@@ -39,10 +39,8 @@ class Runner {
     RIG_RUN(cudaMemset(const_cast<unsigned*>(zeroes_), 0, 4096));
     for (const RigKernel& kernel : case_.kernels) {
       RIG_RUN(cudaFuncSetAttribute(kernel.function, cudaFuncAttributeMaxDynamicSharedMemorySize, kernel.shared_bytes));
-      if (kernel.carveout_percent >= 0) {
-        RIG_RUN(cudaFuncSetAttribute(kernel.function, cudaFuncAttributePreferredSharedMemoryCarveout,
-                                     kernel.carveout_percent));
-      }
+      RIG_RUN(cudaFuncSetAttribute(kernel.function, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                   kernel.carveout_percent));
       cudaStream_t stream;
       RIG_RUN(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
       streams_.push_back(stream);

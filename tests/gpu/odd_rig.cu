@@ -4,11 +4,14 @@
 //   odd_rig many       ten thousand different kernels  odd_rig none       a context, and no kernel
 //   odd_rig processes  two processes take turns (or overlap, under MPS)    odd_rig contexts   two contexts of one process
 //   odd_rig sleep      work, three seconds of nothing, work
+// And for the cost of recording:
+//   odd_rig steps SECONDS    steps of fixed work; prints how long one takes
 #include <cuda.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <string>
 #include <thread>
 #include <vector>
@@ -29,7 +32,32 @@ extern "C" __global__ void odd_spin(uint64_t nanoseconds) {
   }
 }
 
+extern "C" __global__ void odd_step(int turns, float* out) {
+  float value = threadIdx.x;
+  for (int i = 0; i < turns; ++i) value = value * 0.999f + 1.0f;
+  out[blockIdx.x * blockDim.x + threadIdx.x] = value;
+}
+
 namespace {
+
+// A step is 20 launches of about 50 µs, and the wait for them.
+void steps(double seconds) {
+  float* out;
+  RIG_RUN(cudaMalloc(&out, 528 * 256 * sizeof(float)));
+  std::vector<double> lengths;
+  auto step = [&] {
+    const uint64_t begin = monotonic_ns();
+    for (int i = 0; i < 20; ++i) odd_step<<<528, 256>>>(20'000, out);
+    RIG_RUN(cudaDeviceSynchronize());
+    return double(monotonic_ns() - begin);
+  };
+  for (const uint64_t until = monotonic_ns() + 1'000'000'000; monotonic_ns() < until;) step();  // until the clock has risen
+  for (const uint64_t until = monotonic_ns() + uint64_t(seconds * 1e9); monotonic_ns() < until;) lengths.push_back(step());
+  std::sort(lengths.begin(), lengths.end());
+  double sum = 0;
+  for (double length : lengths) sum += length;
+  std::printf("step: median %.0f ns, mean %.0f ns, %zu steps\n", lengths[lengths.size() / 2], sum / lengths.size(), lengths.size());
+}
 
 void repeat(int times, uint64_t nanoseconds, int blocks, int pause_us) {
   for (int i = 0; i < times; ++i) {
@@ -121,8 +149,10 @@ int main(int count, char** values) {
     repeat(300, 1'000'000, 264, 500);
     usleep(3'000'000);
     repeat(300, 1'000'000, 264, 500);
+  } else if (mode == "steps") {
+    steps(count > 2 ? std::atof(values[2]) : 3);
   } else {
-    std::fprintf(stderr, "usage: odd_rig short|long|many|none|processes|contexts|sleep\n");
+    std::fprintf(stderr, "usage: odd_rig short|long|many|none|processes|contexts|sleep|steps SECONDS\n");
     return 64;
   }
   return 0;

@@ -16,7 +16,9 @@ struct RigKernel {
   float power = 1;  // of the distribution of the blocks' durations, see rig_kernels.h
   uint32_t early_warps = 0;
   float early_share = 1;
-  int carveout_percent = -1;  // of shared memory; -1: the driver's choice
+  // Of shared memory. The same for all unless the case is about it: an SM serves one carve-out at a time, so that kernels of
+  // different ones do not meet on it.
+  int carveout_percent = 100;
   int followed_by = -1;       // the dependent of a pair, launched behind this one in its stream
   bool dependent = false;     // has no stream of its own
 };
@@ -44,7 +46,6 @@ inline std::vector<Case> all_cases() {
   const RigKernel cluster{RIG_FUNCTION(rig_cluster), 262, 192, 20 << 10};
   // One block of 200 KiB fills an SM's shared memory; the other kernel prefers L1.
   RigKernel large{RIG_FUNCTION(rig_c), 97, 128, 200 << 10}, small{RIG_FUNCTION(rig_b), 317, 512, 4 << 10};
-  large.carveout_percent = 100;
   small.carveout_percent = 10;
   RigKernel first{RIG_FUNCTION(rig_first), 199, 192, 8 << 10}, second{RIG_FUNCTION(rig_second), 251, 256, 16 << 10};
   first.followed_by = 1;

@@ -59,6 +59,7 @@ std::vector<Finding> ask(const Capture& capture, const questions::KernelSet& ker
   std::vector<Finding> findings = questions::occupancy(capture, kernels);
   append(findings, questions::dram(capture, kernels));
   append(findings, questions::dispatch(capture, kernels));
+  append(findings, questions::conditions(capture, kernels));
   for (Finding& finding : questions::nccl(capture, kernels)) {
     if (finding.subject == kernels.label) {
       findings.push_back(std::move(finding));

@@ -16,14 +16,6 @@ namespace {
 // brake. The other bits are idle, application clocks, sync boost and display: nobody is held back by these.
 constexpr uint64_t held_back = 0x4 | 0x8 | 0x20 | 0x40 | 0x80;
 
-std::optional<int64_t> time_fact(const Capture& capture, std::string_view key) {
-  const std::string_view text = capture.fact(key);
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return !text.empty() && error == std::errc{} && end == text.data() + text.size() ? std::optional{value}
-                                                                                   : std::nullopt;
-}
-
 struct Sums {
   double time_ns = 0, cycles = 0, cycles_time_ns = 0, warp_cycles = 0, slot_cycles = 0, bytes = 0, bytes_time_ns = 0;
   uint64_t samples = 0;
@@ -75,6 +67,19 @@ void add_device(std::vector<Finding>& findings, const Device& device, const std:
 
 }  // namespace
 
+std::optional<int64_t> time_fact(const Capture& capture, std::string_view key) {
+  const std::string_view text = capture.fact(key);
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return !text.empty() && error == std::errc{} && end == text.data() + text.size() ? std::optional{value}
+                                                                                   : std::nullopt;
+}
+
+std::string device_label(const Capture& capture, DeviceId device) {
+  const std::string& name = capture.text(capture.devices[device.value].name);
+  return fmt::format("device {}{}{}", device.value, name.empty() ? "" : ", ", name);
+}
+
 void add_device_figures(std::vector<Finding>& findings, const Capture& capture) {
   const int64_t from = time_fact(capture, "window.from_ns").value_or(std::numeric_limits<int64_t>::min());
   const int64_t to = time_fact(capture, "window.to_ns").value_or(std::numeric_limits<int64_t>::max());
@@ -112,9 +117,7 @@ void add_device_figures(std::vector<Finding>& findings, const Capture& capture) 
     }
   }
   for (uint32_t id = 0; id < capture.devices.size(); ++id) {
-    const std::string& name = capture.text(capture.devices[id].name);
-    add_device(findings, capture.devices[id], fmt::format("device {}{}{}", id, name.empty() ? "" : ", ", name),
-               sums[id]);
+    add_device(findings, capture.devices[id], device_label(capture, DeviceId{id}), sums[id]);
   }
 }
 

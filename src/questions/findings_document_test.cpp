@@ -14,7 +14,8 @@ using Load = PlantedDevice::Load;
 
 void collect(const PlantedDevice& device, std::set<std::string>& ids) {
   const KernelSet set = device.set("^k$");
-  for (const auto& findings : {occupancy(device.capture, set), dram(device.capture, set), quality(device.capture)}) {
+  for (const auto& findings : {occupancy(device.capture, set), dram(device.capture, set), quality(device.capture),
+                               conditions(device.capture, set)}) {
     EXPECT_FALSE(findings.empty());
     for (const Finding& finding : findings) {
       ids.insert(finding.id);
@@ -50,7 +51,14 @@ TEST(FindingsDocument, ListsEveryId) {
   rich.capture.api_calls.push_back(call);
   rich.capture.losses.push_back({Source::cupti, LossKind::batch_gap, {}, 1, {}, {}});
   rich.capture.meta["overhead.cpu_percent"] = "1";
+  rich.capture.meta["record.start_ns"] = "1000";
+  rich.capture.meta["record.end_ns"] = "5600000";
+  rich.capture.devices[0].mig = true;
+  rich.capture.contexts.push_back({.sharing = ContextSharing::mps});
+  rich.run(sibling, 7, 5'280'000, 5'310'000);
+  rich.run(k, 7, 5'305'000, 5'320'000);
   rich.sample(0, 5'500'000, 10'000);
+  rich.capture.device_readings = {{.power_milliwatts = 1}, {.time_ns = 10}, {.time_ns = 20}};
   std::set<std::string> ids;
   collect(rich, ids);
   PlantedDevice poor;
@@ -71,7 +79,10 @@ TEST(FindingsDocument, ListsEveryId) {
   }
   for (const char* id :
        {"occupancy.time.other_context", "occupancy.solo.parts", "occupancy.corun.own", "occupancy.slow_down",
-        "dram.corun.device.percent", "quality.graph_nodes", "quality.loss", "quality.overhead"}) {
+        "dram.corun.device.percent", "quality.graph_nodes", "quality.loss", "quality.overhead",
+        "device.mig", "device.mps_clients", "device.time_sliced", "device.unsampled", "device.lost",
+        "conditions.sm_clock", "conditions.time_sliced", "conditions.dependent_launch", "conditions.sampled",
+        "conditions.cut"}) {
     EXPECT_TRUE(ids.contains(id)) << "the capture is not rich enough to show " << id;
   }
 }

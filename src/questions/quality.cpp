@@ -275,6 +275,7 @@ std::vector<Finding> quality(const Capture& capture) {
   add_blocks(findings, capture);
   add_overhead(findings, capture);
   add_device_figures(findings, capture);
+  add_device_states(findings, capture);
   return only_finite(std::move(findings));
 }
 

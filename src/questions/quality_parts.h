@@ -1,6 +1,9 @@
 // The parts that quality() puts together.
 #pragma once
 
+#include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/capture.h"
@@ -29,5 +32,14 @@ void add_joins(std::vector<Finding>& findings, const Capture& capture);
 
 // occupancy.device, dram.device, device.sm_clock, device.throttled: one of each per device that was sampled or read.
 void add_device_figures(std::vector<Finding>& findings, const Capture& capture);
+
+// device.mig, device.mps_clients, device.time_sliced, device.unsampled, device.lost: where they apply.
+void add_device_states(std::vector<Finding>& findings, const Capture& capture);
+
+// How findings call a device.
+std::string device_label(const Capture& capture, DeviceId device);
+
+// A fact that is a time; empty: it is not there, or is no number.
+std::optional<int64_t> time_fact(const Capture& capture, std::string_view key);
 
 }  // namespace kvet::questions

@@ -31,6 +31,9 @@ std::vector<Finding> dram(const Capture& capture, const KernelSet& kernels);
 std::vector<Finding> dispatch(const Capture& capture, const KernelSet& kernels);
 std::vector<Finding> nccl(const Capture& capture, const KernelSet& kernels);
 
+// Under which conditions K ran: clock, turns with other contexts, dependent launch, what part of its time was sampled.
+std::vector<Finding> conditions(const Capture& capture, const KernelSet& kernels);
+
 // About the capture as a whole: tier, losses, completeness, counts that must agree, causality violations.
 std::vector<Finding> quality(const Capture& capture);
 

@@ -5,7 +5,8 @@
 #include <map>
 #include <numeric>
 #include <tuple>
-#include <unordered_map>
+
+#include "questions/contexts.h"
 
 namespace kvet::questions {
 namespace {
@@ -20,11 +21,12 @@ struct TrackKey {
   auto operator<=>(const TrackKey&) const = default;
 };
 
-// Gives every execution of one device its track and context, both counted from 0.
+// Gives every execution of one device its track and its group of contexts, both counted from 0.
 class Tracks {
  public:
+  explicit Tracks(const Capture& capture) : groups_(capture) {}
   struct Place {
-    uint32_t track = 0, context = 0;
+    uint32_t track = 0, group = 0;
     int64_t earlier_end = std::numeric_limits<int64_t>::min();  // latest end of an earlier execution in the track
   };
   Place place(const Execution& execution) {
@@ -32,10 +34,8 @@ class Tracks {
     Place result;
     auto [track, new_track] = tracks_.try_emplace(
         {execution.process.value, execution.context_id, execution.stream_id, branch}, tracks_.size());
-    auto [context, new_context] =
-        contexts_.try_emplace({execution.process.value, execution.context_id}, contexts_.size());
     result.track = static_cast<uint32_t>(track->second);
-    result.context = static_cast<uint32_t>(context->second);
+    result.group = groups_.of(execution.process, execution.context_id);
     if (new_track) {
       last_end_.push_back(std::numeric_limits<int64_t>::min());
     }
@@ -44,7 +44,7 @@ class Tracks {
     return result;
   }
   [[nodiscard]] size_t tracks() const { return tracks_.size(); }
-  [[nodiscard]] size_t contexts() const { return contexts_.size(); }
+  [[nodiscard]] size_t groups() const { return groups_.count(); }
 
  private:
   struct Branch {
@@ -73,7 +73,7 @@ class Tracks {
   }
 
   std::map<TrackKey, size_t> tracks_;
-  std::map<std::pair<uint32_t, uint32_t>, size_t> contexts_;
+  SharingGroups groups_;
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, std::vector<Branch>> branches_;
   std::vector<int64_t> last_end_;
 };
@@ -100,10 +100,10 @@ class Sweep {
   std::vector<Tracks::Place> place_;           // by position in the device's executions
   std::vector<uint32_t> track_k_, track_other_;  // running, by track
   std::vector<int64_t> track_counts_from_;       // where K's time begins, by track
-  std::vector<uint32_t> context_all_, context_other_;
+  std::vector<uint32_t> group_all_, group_other_;
   std::vector<uint32_t> running_, slot_;  // executions that run, and where each is in that list
   const std::vector<uint32_t>* order_ = nullptr;
-  uint64_t k_tracks_ = 0, k_track_sum_ = 0, k_running_ = 0, contexts_running_ = 0;
+  uint64_t k_tracks_ = 0, k_track_sum_ = 0, k_running_ = 0, groups_running_ = 0;
   int64_t since_ = 0;
   std::vector<Span> alone_, undisturbed_, beside_, other_context_, crowd_;
 };
@@ -116,11 +116,11 @@ void Sweep::close(int64_t until) {
     }
     const uint64_t track = k_track_sum_;  // of the only one, where there is only one
     const bool single = k_tracks_ == 1;
-    if (contexts_running_ > 1) {
+    if (groups_running_ > 1) {
       other_context_.push_back(span);
     } else if (!single || since_ >= track_counts_from_[track]) {
-      const uint32_t context = place_[running_.front()].context;
-      const uint32_t others = context_other_[context];
+      const uint32_t group = place_[running_.front()].group;
+      const uint32_t others = group_other_[group];
       const uint32_t neighbours = single ? track_other_[track] : 0;
       if (others > neighbours) {
         beside_.push_back(span);
@@ -139,7 +139,7 @@ void Sweep::list_siblings(Run& run, const Tracks::Place& place) {
   const size_t looked_at = std::min(running_.size(), running_looked_at);
   for (size_t i = 0; i < looked_at; ++i) {
     const uint32_t other = running_[i];
-    if (place_[other].context == place.context && place_[other].track != place.track) {
+    if (place_[other].group == place.group && place_[other].track != place.track) {
       const StringId name = capture_.shapes[capture_.executions[(*order_)[other]].shape.value].name;
       auto at = std::ranges::lower_bound(run.at_start, name);
       if (at == run.at_start.end() || *at != name) {
@@ -173,10 +173,10 @@ void Sweep::begin(uint32_t index) {
     timeline_.runs.push_back(std::move(run));
   } else {
     ++track_other_[place.track];
-    ++context_other_[place.context];
+    ++group_other_[place.group];
   }
-  if (context_all_[place.context]++ == 0) {
-    ++contexts_running_;
+  if (group_all_[place.group]++ == 0) {
+    ++groups_running_;
   }
   slot_[index] = static_cast<uint32_t>(running_.size());
   running_.push_back(index);
@@ -192,10 +192,10 @@ void Sweep::end(uint32_t index) {
     }
   } else {
     --track_other_[place.track];
-    --context_other_[place.context];
+    --group_other_[place.group];
   }
-  if (--context_all_[place.context] == 0) {
-    --contexts_running_;
+  if (--group_all_[place.group] == 0) {
+    --groups_running_;
   }
   const uint32_t slot = slot_[index], last = running_.back();
   running_[slot] = last;
@@ -207,6 +207,21 @@ void Sweep::finish_runs() {
   timeline_.alone = SpanSet{std::move(alone_)};
   timeline_.undisturbed = SpanSet{std::move(undisturbed_)};
   timeline_.beside = SpanSet{std::move(beside_)};
+  // An execution in which the device switched contexts waited for its turn for part of its time, and which part is not
+  // recorded: none of it is alone or beside a sibling. The counters tell this of contexts that were not recorded, too.
+  if (const SpanSet switching = switching_samples(capture_, timeline_.device); !switching.empty()) {
+    std::vector<Span> torn;
+    for (const Run& run : timeline_.runs) {
+      if (switching.covered(run.from_ns, run.to_ns) > 0) {
+        torn.push_back({run.from_ns, run.to_ns});
+      }
+    }
+    other_context_.insert(other_context_.end(), torn.begin(), torn.end());
+    const SpanSet turns{std::move(torn)};
+    timeline_.alone = difference(timeline_.alone, turns);
+    timeline_.undisturbed = difference(timeline_.undisturbed, turns);
+    timeline_.beside = difference(timeline_.beside, turns);
+  }
   timeline_.other_context = SpanSet{std::move(other_context_)};
   const SpanSet crowd{std::move(crowd_)};
   std::vector<Span> whole;
@@ -226,7 +241,7 @@ void Sweep::finish_runs() {
 
 DeviceTimeline Sweep::run(const std::vector<uint32_t>& executions) {
   order_ = &executions;
-  Tracks tracks;
+  Tracks tracks{capture_};
   std::vector<Span> others, all;
   for (uint32_t index : executions) {
     const Execution& execution = capture_.executions[index];
@@ -239,8 +254,8 @@ DeviceTimeline Sweep::run(const std::vector<uint32_t>& executions) {
   track_k_.assign(tracks.tracks(), 0);
   track_other_.assign(tracks.tracks(), 0);
   track_counts_from_.assign(tracks.tracks(), 0);
-  context_all_.assign(tracks.contexts(), 0);
-  context_other_.assign(tracks.contexts(), 0);
+  group_all_.assign(tracks.groups(), 0);
+  group_other_.assign(tracks.groups(), 0);
   slot_.assign(executions.size(), 0);
 
   std::vector<uint32_t> by_end(executions.size());

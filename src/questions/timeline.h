@@ -1,7 +1,7 @@
 // What ran beside K, when: the one sweep over a device's executions that occupancy and DRAM stand on.
 //
-// Words as in questions.md. A sibling of K is another kernel that overlaps it on the same device in the same context, on
-// another track. A track is a stream: overlap inside a stream is programmatic dependent launch. All nodes of a graph launch
+// Words as in questions.md. A sibling of K is another kernel that overlaps it on the same device in the same group of
+// contexts (questions/contexts.h), on another track. A track is a stream: overlap inside a stream is programmatic dependent launch. All nodes of a graph launch
 // carry the stream of the launch, though, so inside one graph two nodes that overlap by more than half of the shorter are
 // taken for parallel branches, and get tracks of their own.
 // K's time in a stream is stream-incremental: from max(start, latest earlier end in the track) to the end.
@@ -34,7 +34,7 @@ struct DeviceTimeline {
   SpanSet alone;  // nothing but K on its tracks, or programmatic dependent launch in its own
   SpanSet undisturbed;  // the part of `alone` in which no other kernel ran at all: counters read K only
   SpanSet beside;  // with a sibling
-  SpanSet other_context;  // while another context's kernel was there too: time-sliced, or another process under MPS
+  SpanSet other_context;  // while a context of another group had a kernel under way too, or the counters saw a switch
   SpanSet whole;  // executions that are alone_throughout
   // Times in which others run:
   SpanSet others;  // any kernel but K

@@ -47,8 +47,9 @@ std::string label_of(const Finding& finding) {
   if (const size_t by = id.rfind(".by."); by != std::string_view::npos) {
     return "  " + safe_text(in_words(id.substr(by + 1)), 200);
   }
-  // Findings about the capture itself are called quality.something.
-  for (std::string_view question : {std::string_view(name(finding.question)), std::string_view("quality")}) {
+  // Findings about the capture itself are called quality.something, those about a kernel's time conditions.something.
+  for (std::string_view question :
+       {std::string_view(name(finding.question)), std::string_view("quality"), std::string_view("conditions")}) {
     if (id.starts_with(question) && id.size() > question.size() && id[question.size()] == '.') {
       id.remove_prefix(question.size() + 1);
       break;

@@ -163,6 +163,7 @@ class Renderer {
                    format_value(kernel.share_percent, "%") + " of all kernels' time");
       }
       questions(kernel.findings);
+      conditions(kernel.findings);
     }
     if (report.kernels_left_out > 0) {
       page_.blank();
@@ -182,16 +183,29 @@ class Renderer {
         }
       }
       if (!own.empty()) {
-        section(question, own);
+        section(title(question), own);
       }
     }
   }
 
-  void section(Question question, const Findings& findings) {
+  // In a kernel's findings those about the capture say under which conditions it ran.
+  void conditions(const std::vector<Finding>& findings) {
+    Findings own;
+    for (const Finding& finding : findings) {
+      if (finding.question == Question::capture) {
+        own.push_back(&finding);
+      }
+    }
+    if (!own.empty()) {
+      section("Conditions", own);
+    }
+  }
+
+  void section(std::string_view name, const Findings& findings) {
     const bool distribution = std::any_of(findings.begin(), findings.end(), [](const Finding* finding) {
       return finding->value && !stem_of(finding->id).statistic.empty();
     });
-    std::string head = pad_right("  " + std::string(title(question)), label_indent + label_columns());
+    std::string head = pad_right("  " + std::string(name), label_indent + label_columns());
     for (std::string_view statistic : statistics) {
       head += pad_left(distribution ? statistic : "", number_columns);
     }

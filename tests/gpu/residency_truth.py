@@ -65,6 +65,13 @@ class Scored:
             self.samples_[kernel] = KernelSamples(self, kernel)
         return self.samples_[kernel]
 
+    def beside_spans(self, kernel, siblings, own_lane):
+        """Time in which the kernel runs, and of other streams' just these."""
+        key = kernel, siblings
+        if key not in self.sets_:
+            self.sets_[key] = self.states.spans(lambda m: bool(m >> kernel & 1) and m & ~own_lane == siblings)
+        return self.sets_[key]
+
     def set_spans(self, mask):
         """Time in which just these kernels run."""
         if mask not in self.sets_:
@@ -118,54 +125,52 @@ class Known(typing.NamedTuple):
 def truths(scored, number, kernel):
     """What each finding of one kernel in one round should say: {(id, mask of siblings): Known}.
 
-    Co-run figures are held against all samples inside co-run time, as questions.md defines them; "own, steady" are those in
-    which nothing begins or ends. A sample belongs to the set that ran for the longest part of it.
+    Own figures are held against all of the co-run time, as questions.md defines them ("own, steady" is the truth in samples in
+    which nothing begins or ends); solo and device figures, which are means over samples, against the same samples.
     """
     capture, round = scored.capture, scored.truth.rounds[number]
     first, last = np.searchsorted(capture.sample_start, round.start), np.searchsorted(capture.sample_end, round.end)
     part = slice(first, max(first, last))
     samples = scored.samples(kernel)
     start, end = capture.sample_start[part], capture.sample_end[part]
-    steady, sets = steady_samples(scored)[part], dominant_sets(scored)[part]
+    steady = steady_samples(scored)[part]
     result = {}
 
     def percent(kernels, begin, stop, time):
         return 100 * sum(scored.resident(round, k, begin, stop).sum() for k in kernels) / time / capture.slots
 
-    def add(key, chosen, kernels, time, spans):
-        spans = spans[(spans[:, 0] >= round.start) & (spans[:, 1] <= round.end)]
-        whole = float((spans[:, 1] - spans[:, 0]).sum())
-        if time > 0 and whole > 0:
-            result[key] = Known(percent(kernels, start[chosen], end[chosen], time), time,
-                                percent(kernels, spans[:, 0], spans[:, 1], whole))
+    def in_round(spans):
+        return spans[(spans[:, 0] >= round.start) & (spans[:, 1] <= round.end)]
+
+    def over(spans, kernels):
+        spans = in_round(spans)
+        time = float((spans[:, 1] - spans[:, 0]).sum())
+        return (percent(kernels, spans[:, 0], spans[:, 1], time) if time > 0 else None), time
+
+    def add_sampled(key, chosen, kernels, time, spans):
+        whole, _ = over(spans, kernels)
+        if time > 0 and whole is not None:
+            result[key] = Known(percent(kernels, start[chosen], end[chosen], time), time, whole)
 
     chosen = samples.is_solo[part]
-    add(("occupancy.solo", 0), chosen, [kernel], samples.solo.covered(start[chosen], end[chosen]).sum(), samples.solo.spans)
+    add_sampled(("occupancy.solo", 0), chosen, [kernel], samples.solo.covered(start[chosen], end[chosen]).sum(),
+                samples.solo.spans)
     corun = samples.in_corun[part]
     length = (end - start).astype(float)
-    everybody = range(len(scored.names))
-    add(("occupancy.corun.device", 0), corun, everybody, length[corun].sum(), samples.beside.spans)
-    add(("occupancy.corun.own", 0), corun, [kernel], length[corun].sum(), samples.beside.spans)
-    add(("own, steady", 0), corun & steady, [kernel], length[corun & steady].sum(), samples.beside.spans)
-    for mask in np.unique(sets[corun]).tolist():
-        if mask >> kernel & 1 and mask != 1 << kernel:
-            chosen = corun & (sets == mask)
-            add(("occupancy.corun.own", mask & ~(1 << kernel)), chosen, [kernel], length[chosen].sum(),
-                scored.set_spans(mask).spans)
+    add_sampled(("occupancy.corun.device", 0), corun, range(len(scored.names)), length[corun].sum(), samples.beside.spans)
+    add_sampled(("own, steady", 0), corun & steady, [kernel], length[corun & steady].sum(), samples.beside.spans)
+    own_lane = sum(1 << k for k in range(len(scored.names)) if scored.lane[k] == scored.lane[kernel])
+    whole, time = over(samples.beside.spans, [kernel])
+    if whole is not None:
+        result["occupancy.corun.own", 0] = Known(whole, time, whole)
+    for siblings in range(1, 1 << len(scored.names)):
+        if siblings & own_lane:
+            continue
+        # The other one of a dependent pair is no sibling: it may run or not.
+        whole, time = over(scored.beside_spans(kernel, siblings, own_lane).spans, [kernel])
+        if whole is not None:
+            result["occupancy.corun.own", siblings] = Known(whole, time, whole)
     return result
-
-
-def dominant_sets(scored):
-    """Per sample: the mask that ran for the longest part of it."""
-    if not hasattr(scored, "dominant_"):
-        capture = scored.capture
-        scored.dominant_ = np.zeros(len(capture.sample_start), int)
-        longest = np.zeros(len(capture.sample_start))
-        for mask in range(1 << len(scored.names)):
-            time = scored.set_spans(mask).covered(capture.sample_start, capture.sample_end)
-            scored.dominant_[time > longest] = mask
-            longest = np.maximum(longest, time)
-    return scored.dominant_
 
 
 def steady_samples(scored):

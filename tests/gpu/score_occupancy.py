@@ -125,7 +125,11 @@ def table(scored, rows, passed):
         time = sum(row.time_ns for row in chosen) / 1e6
         beside = set_label(scored.names, mask) if mask else ("any" if "corun" in what else "")
         head = f"  {scored.names[kernel]:12} {what.removeprefix('occupancy.'):14} {beside:14} {time:8.1f} {np.mean([r.truth for r in chosen]):8.2f}"
-        judged = bool(passed) if mask == 0 else (mask | 1 << kernel) in passed
+        own_lane = sum(1 << k for k in range(len(scored.names)) if scored.lane[k] == scored.lane[kernel])
+        # The gate must have seen every state that the figure covers; a dependent kernel of the own stream may run or not.
+        judged = bool(passed) if mask == 0 else all(
+            one in passed for one in range(1 << len(scored.names))
+            if one >> kernel & 1 and one & ~own_lane == mask and scored.set_spans(one).total() > 0)
         enough = judged and time >= LEAST_SET_NS / 1e6
         allowed = [row for row in chosen if row.allowed]
         misses = [row for row in allowed if not row.allowed[0] <= row.truth <= row.allowed[1]]

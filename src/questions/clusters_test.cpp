@@ -41,6 +41,9 @@ TEST(Clusters, ByHand) {
   EXPECT_EQ(cluster_bounds(hopper, 144, 1, 8).most, 16u);
   EXPECT_EQ(cluster_bounds(hopper, 144, 2, 8).least, 32u);
   EXPECT_EQ(cluster_bounds(hopper, 144, 2, 8).most, 32u);
+  // Two blocks per SM, clusters of 4: on SMs of their own 2 × 4 per GPC, sharing SMs 36 ÷ 4 = 9.
+  EXPECT_EQ(cluster_bounds(hopper, 144, 2, 4).least, 64u);
+  EXPECT_EQ(cluster_bounds(hopper, 144, 2, 4).most, 72u);
   // No GPC of 8 SMs holds a cluster of 16.
   EXPECT_EQ(cluster_bounds(hopper, 8, 1, 16).most, 0u);
 }

@@ -20,12 +20,11 @@ uint64_t blocks_by_registers(const SmLimits& limits, uint64_t per_warp, uint64_t
   if (per_warp == 0) {
     return BlockLimits::none;
   }
-  // The hardware checks a launch as if its warps were spread evenly over the partitions.
-  if (per_warp * rounded_up(warps, limits.partitions) > limits.registers ||
-      per_warp > rounded_up(uint64_t{most_registers_per_thread} * threads_per_warp, limits.register_granularity)) {
+  if (per_warp > rounded_up(uint64_t{most_registers_per_thread} * threads_per_warp, limits.register_granularity)) {
     return 0;
   }
-  // A warp takes all of its registers from one partition; how a block's warps fall on the partitions is free.
+  // A warp takes all of its registers from one partition; how a block's warps fall on the partitions is free. The hardware's own
+  // check of a launch, as if warps came in fours, refuses nothing that passes here.
   return limits.registers / limits.partitions / per_warp * limits.partitions / warps;
 }
 

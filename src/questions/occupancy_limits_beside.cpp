@@ -12,22 +12,26 @@ uint64_t left(uint64_t all, uint64_t taken) { return all > taken ? all - taken :
 
 // What `count` blocks leave of an SM.
 struct Rest {
-  uint64_t warps, slots;
-  uint64_t registers_per_partition;
+  uint64_t warps, slots, shared_taken;
+  // Resident warps spread evenly over the partitions: some have one more than the others.
+  uint64_t fuller, registers_in_fuller, registers_in_others;
   [[nodiscard]] uint64_t shared_bytes(uint64_t carve_out) const { return left(carve_out, shared_taken); }
-  uint64_t shared_taken;
 };
 Rest rest_beside(const SmLimits& limits, const BlockResources& resident, uint32_t count) {
   const uint64_t warps = uint64_t{resident.warps} * count;
-  // Resident warps spread evenly over the partitions.
-  const uint64_t per_partition = (warps + limits.partitions - 1) / limits.partitions;
-  return {left(limits.warps, warps), left(limits.blocks, count),
-          left(limits.registers / limits.partitions, per_partition * resident.registers_per_warp),
-          uint64_t{resident.shared_bytes} * count};
+  const uint64_t each = warps / limits.partitions, all = limits.registers / limits.partitions;
+  return {.warps = left(limits.warps, warps),
+          .slots = left(limits.blocks, count),
+          .shared_taken = uint64_t{resident.shared_bytes} * count,
+          .fuller = warps % limits.partitions,
+          .registers_in_fuller = left(all, (each + 1) * resident.registers_per_warp),
+          .registers_in_others = left(all, each * resident.registers_per_warp)};
 }
 
-uint64_t blocks_by_registers(const SmLimits& limits, const Rest& rest, uint64_t per_warp, uint64_t warps) {
-  return per_warp == 0 ? BlockLimits::none : rest.registers_per_partition / per_warp * limits.partitions / warps;
+uint64_t warps_by_registers(const SmLimits& limits, const Rest& rest, uint64_t per_warp) {
+  return per_warp == 0 ? BlockLimits::none
+                       : rest.fuller * (rest.registers_in_fuller / per_warp) +
+                             (limits.partitions - rest.fuller) * (rest.registers_in_others / per_warp);
 }
 
 }  // namespace
@@ -46,7 +50,7 @@ Beside fits_beside(const SmLimits& limits, const KernelShape& shape, const Kerne
   BlockLimits here;
   here.warps = std::min(alone.warps, rest.warps / own.warps);
   here.block_slots = rest.slots;
-  here.registers = std::min(alone.registers, blocks_by_registers(limits, rest, own.registers_per_warp, own.warps));
+  here.registers = std::min(alone.registers, warps_by_registers(limits, rest, own.registers_per_warp) / own.warps);
   auto by_shared = [&](uint64_t carve_out) {
     return own.shared_bytes == 0 ? BlockLimits::none : rest.shared_bytes(carve_out) / own.shared_bytes;
   };
@@ -105,18 +109,16 @@ CoresidentLimit coresident_limit(const SmLimits& limits, const KernelShape& shap
     result.carve_out = carve_out_holding(limits, rest.shared_taken + result.shared_bytes + limits.shared_reserved);
   }
   const uint64_t most_warps = std::min<uint64_t>(rest.warps, most_threads_per_block / threads_per_warp);
-  const uint64_t by_registers = std::min(
-      blocks_by_registers(limits, rest, own.registers_per_warp, 1),  // of one warp each: warps
-      own.registers_per_warp == 0 ? BlockLimits::none
-                                  : limits.registers / own.registers_per_warp / limits.partitions * limits.partitions);
+  const uint64_t by_registers = warps_by_registers(limits, rest, own.registers_per_warp);
   result.threads = static_cast<uint32_t>(std::min(most_warps, by_registers)) * threads_per_warp;
-  if (own.warps > 0) {
-    const uint64_t in_partition = (own.warps + limits.partitions - 1) / limits.partitions;
-    const uint64_t per_warp =
-        rest.registers_per_partition / in_partition / limits.register_granularity * limits.register_granularity;
-    result.registers_per_thread =
-        static_cast<uint32_t>(std::min<uint64_t>(per_warp / threads_per_warp, most_registers_per_thread));
+  uint32_t registers = most_registers_per_thread;
+  const uint32_t step = limits.register_granularity / threads_per_warp;
+  while (registers > 0 &&
+         warps_by_registers(limits, rest, uint64_t{(registers + step - 1) / step} * step * threads_per_warp) <
+             own.warps) {
+    registers = (registers - 1) / step * step;
   }
+  result.registers_per_thread = own.warps > 0 ? registers : 0;
   return result;
 }
 

@@ -35,6 +35,20 @@ TEST(OccupancyBeside, Registers) {
   EXPECT_EQ(fits_beside(limits, small, big, 1).blocks, 2u);
 }
 
+// One warp of 255 registers (8192) takes half of one partition's. The others hold two each, it one: 7 in all; a block of 8 needs
+// them all.
+TEST(OccupancyBeside, PartitionsAreFilledUnevenly) {
+  const SmLimits limits = hopper();
+  const KernelShape one = launch(32, 255, 0);
+  EXPECT_EQ(fits_beside(limits, one, one, 1).blocks, 7u);
+  EXPECT_EQ(fits_beside(limits, launch(128, 255, 0), one, 1).blocks, 1u);
+  EXPECT_EQ(fits_beside(limits, launch(256, 255, 0), one, 1).blocks, 0u);
+  EXPECT_EQ(coresident_limit(limits, one, one, 1).threads, 7u * 32);
+  // 8 warps: two in each partition but one of 8192 there: 4096 each, 128 per thread; three of the others hold 3 of 5461: 5376 in
+  // steps, 168, and the fuller one 1: 10 warps.
+  EXPECT_EQ(coresident_limit(limits, launch(256, 32, 0), one, 1).registers_per_thread, 168u);
+}
+
 TEST(OccupancyBeside, SharedMemoryAndSlots) {
   const SmLimits limits = hopper();
   const KernelShape wide = launch(256, 16, 100 * 1024);

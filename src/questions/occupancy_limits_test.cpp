@@ -181,6 +181,11 @@ TEST(OccupancyLimits, NextStepOfSlotsAndCarveOut) {
 
 TEST(OccupancyLimits, NothingToLiftAtFullOccupancy) {
   EXPECT_FALSE(step_on_hopper(launch(256, 32, 0)));
+  // Turing's 32 slots hold one block of 32 warps, or two of 16: no more warps.
+  const SmLimits turing = *sm_limits(device_of(7, 5));
+  const auto full = theoretical(turing, launch(1024, 32, 0), 40);
+  ASSERT_TRUE(full);
+  EXPECT_FALSE(next_step(turing, launch(1024, 32, 0), *full));
   KernelShape clusters = launch(256, 64, 0);
   clusters.cluster = {2, 1, 1};
   clusters.max_active_clusters = 1;
@@ -193,6 +198,28 @@ TEST(OccupancyLimits, NextStepOfABlockThatDoesNotFit) {
   ASSERT_TRUE(step);
   EXPECT_EQ(step->blocks_per_sm, 1u);
   EXPECT_EQ(step->most_registers_per_thread, 168u);
+}
+
+// NVIDIA's own worked examples. CUDA C++ Best Practices Guide, "Calculating Occupancy": on 7.0, 37 registers, 12 blocks of 128
+// threads, 75%; 4 blocks of 320 threads, 63%. CUDA Programming Guide 13, "Kernel Launch and Occupancy", on 10.0: blocks of 768
+// threads, 2, 75%; of 32 threads, 50%; 100 KB of shared memory, 2.
+TEST(OccupancyLimits, TheGuidesExamples) {
+  const SmLimits volta = *sm_limits(device_of(7, 0)), blackwell = *sm_limits(device_of(10, 0));
+  auto expect = [](const SmLimits& limits, const KernelShape& shape, double blocks, double occupancy) {
+    const auto result = theoretical(limits, shape, 80);
+    ASSERT_TRUE(result);
+    EXPECT_EQ(result->blocks_per_sm, blocks);
+    EXPECT_DOUBLE_EQ(result->occupancy, occupancy);
+  };
+  expect(volta, launch(128, 37, 0), 12, 0.75);
+  expect(volta, launch(320, 37, 0), 4, 0.625);
+  expect(blackwell, launch(768, 32, 0), 2, 0.75);
+  expect(blackwell, launch(32, 32, 0), 32, 0.5);
+  expect(blackwell, launch(1024, 32, 100 * 1024), 2, 1);
+  // CUDA C++ Programming Guide, "Multiprocessor Level": 64 registers and 512 threads, 2 blocks; one register more, 1. (Said of
+  // 6.x, whose registers are handed out in the same way.)
+  expect(volta, launch(512, 64, 0), 2, 0.5);
+  expect(volta, launch(512, 65, 0), 1, 0.25);
 }
 
 TEST(OccupancyLimits, UnknownIsUnknown) {

@@ -94,6 +94,12 @@ else:
         failed.append("median residual")
     if tail > TAIL_NS:
         failed.append("95th percentile")
+columns = {row[1] for row in capture.file.execute("PRAGMA table_info(clock_mapping)")}
+for column in ("residual_p95_ns", "start_bias_ns", "end_bias_ns"):
+    if column in columns:
+        said = [row[0] for row in capture.file.execute(
+            f"SELECT {column} FROM clock_mapping WHERE source = 2 AND {column} IS NOT NULL")]
+        print(f"  kvet's own: {column} {f'median {np.median(said):.0f}, {min(said)} to {max(said)}' if said else 'not known'}")
 print(f"  kvet's own: residual {capture.residual_ns} ns; {capture.meta.get('counters.alignment', 'nothing said')}")
 print("clock: " + ("outside: " + ", ".join(failed) if failed else "within the limits"))
 sys.exit(1 if failed else 0)

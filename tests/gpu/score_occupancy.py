@@ -116,7 +116,7 @@ def score(kvet, path, folder):
 
 def table(scored, rows, passed):
     """One line per kernel, finding and set: over the rounds. Returns whether a limit is broken."""
-    broken = False
+    broken, worst_own, worst_flags = False, 0.0, 0.0
     print("  kernel       finding        beside               ms    truth    kvet  error  worst  least squares   inside")
     keys = sorted({(row.kernel, row.what, row.mask) for row in rows})
     for kernel, what, mask in keys:
@@ -150,14 +150,17 @@ def table(scored, rows, passed):
         worst = errors[np.argmax(np.abs(errors))]
         pooled = float((errors * weight).sum() / weight.sum())
         flags = np.mean([row.flags - row.truth for row in known])
+        if what == "occupancy.corun.own" and enough:
+            worst_own, worst_flags = max(worst_own, abs(pooled)), max(worst_flags, abs(flags))
         held = [row.interval["low"] <= row.truth <= row.interval["high"] for row in known if row.interval]
         limit = SOLO_POINTS if "solo" in what else FULL_RANK_POINTS.get(scored.case, OTHER_POINTS)
         bad = enough and what != "occupancy.corun.device" and abs(pooled) > limit
         steady = [row.steady for row in known if row.steady is not None]
         note = f"  (in steady samples the truth is {np.mean(steady):.2f})" if steady else ""
         broken |= bad
-        print(f"{head} {np.mean([r.value for r in known]):7.2f} {pooled:+6.2f} {worst:+6.2f} {flags:+11.2f} "
+        print(f"{head} {np.mean([r.value for r in known]):7.2f} {pooled:+6.2f} {worst:+6.2f} {'-' if 'device' in what else f'{flags:+.2f}':>11} "
               f"{sum(held):9d}/{len(held)}{note}{'' if judged else '  not judged'}{'  <-- outside' if bad else ''}")
+    print(f"  {scored.case}: worst error of an own share: {worst_own:.2f} points; of least squares on run flags: {worst_flags:.2f}")
     return broken
 
 

@@ -39,9 +39,11 @@ __device__ inline void work(const Task& task) {
   if (dependent == Dependent::primary) {
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
   }
+  // Depends on the stamp, so that the loads cannot go before it.
+  const volatile unsigned* zeroes = task.zeroes + (entry == 0 ? 1 : 0);
   unsigned held[held_registers];
 #pragma unroll
-  for (int i = 0; i < held_registers; ++i) held[i] = task.zeroes[i];
+  for (int i = 0; i < held_registers; ++i) held[i] = zeroes[i];
   const uint32_t warp = threadIdx.x / 32, warps = blockDim.x / 32;
   uint64_t planned = planned_ns(task);
   if (warp >= warps - task.early_warps) planned = uint64_t(planned * task.early_share);

@@ -13,6 +13,7 @@ class Capture:
 
     def __init__(self, path, base=None):
         self.file = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+        self.file.text_factory = lambda text: text.decode(errors="replace")  # names come from the target
         self.meta = dict(self.file.execute("SELECT key, value FROM meta"))
         self.start_ns = int(self.meta["record.start_ns"])
         self.base = self.start_ns if base is None else base
@@ -57,8 +58,7 @@ class Capture:
         start, end = self.monotonic(ACTIVITY, start, start + np.array(columns[1], np.int64))
         self.execution_start, self.execution_end = start, end
         self.execution_stream = np.array(columns[2])
-        names = [name.decode() if isinstance(name, bytes) else name for name in columns[4]]
-        self.execution_name = np.array(names)
+        self.execution_name = np.array(columns[4])
 
     def _read_samples(self):
         self.fields = ["cycles_elapsed", "sm_active_cycles", "warp_cycles", "register_cycles", "shared_byte_cycles",

@@ -1,8 +1,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
+#include <tuple>
 
 #include "questions/make_finding.h"
 #include "questions/occupancy_model.h"
@@ -14,16 +14,19 @@ namespace {
 struct ShapeUse {
   ShapeId shape;
   DeviceId device;
+  uint32_t sms = 0;  // that its context may use
   double time_ns = 0;
   uint64_t runs = 0;
 };
 
 std::vector<ShapeUse> shapes_by_time(const Capture& capture, const std::vector<DeviceTimeline>& devices) {
-  std::map<std::pair<uint32_t, uint32_t>, ShapeUse> uses;
+  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, ShapeUse> uses;
   for (const DeviceTimeline& device : devices) {
     for (const Run& run : device.runs) {
       const ShapeId shape = capture.executions[run.execution].shape;
-      ShapeUse& use = uses[{device.device.value, shape.value}];
+      const uint32_t sms = usable_multiprocessors(capture, capture.executions[run.execution]);
+      ShapeUse& use = uses[{device.device.value, shape.value, sms}];
+      use.sms = sms;
       use.shape = shape;
       use.device = device.device;
       use.time_ns += static_cast<double>(run.to_ns - run.from_ns);
@@ -164,13 +167,21 @@ std::vector<SiblingUse> siblings_at_start(const std::vector<DeviceTimeline>& dev
   return order;
 }
 
-uint32_t usable_multiprocessors(const Capture& capture, const Device& device) {
-  const std::string_view text = capture.fact("target.multiprocessors");
-  uint32_t count = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  const bool plausible = error == std::errc{} && end == text.data() + text.size() && count > 0 &&
-                         (device.multiprocessors == 0 || count <= device.multiprocessors);
-  return plausible ? count : device.multiprocessors;
+uint32_t usable_multiprocessors(const Capture& capture, const Execution& execution) {
+  const uint32_t all = capture.devices[execution.device.value].multiprocessors;
+  const auto context = std::ranges::find_if(capture.contexts, [&](const Context& each) {
+    return each.process == execution.process && each.device == execution.device &&
+           each.context_id == execution.context_id;
+  });
+  if (context == capture.contexts.end() || all == 0) {
+    return all;
+  }
+  if (context->multiprocessors && *context->multiprocessors > 0) {
+    return std::min(*context->multiprocessors, all);
+  }
+  // The server rounds the percentage down to what the hardware can do (MPS documentation, CUDA_MPS_ACTIVE_THREAD_PERCENTAGE).
+  const double percent = context->mps_thread_percent.value_or(100);
+  return percent > 0 && percent < 100 ? std::max(1u, static_cast<uint32_t>(all * percent / 100)) : all;
 }
 
 std::string size_text(uint64_t bytes) {
@@ -189,8 +200,7 @@ void add_modelled(std::vector<Finding>& findings, const Capture& capture, const 
     all += use.time_ns;
     const Device& device = capture.devices[use.device.value];
     const auto sm = sm_limits(device);
-    const auto each =
-        sm ? theoretical(*sm, capture.shapes[use.shape.value], usable_multiprocessors(capture, device)) : std::nullopt;
+    const auto each = sm ? theoretical(*sm, capture.shapes[use.shape.value], use.sms) : std::nullopt;
     if (each) {
       // An execution without length still has an occupancy.
       const double share = std::max(use.time_ns, 1.0);
@@ -212,7 +222,7 @@ void add_modelled(std::vector<Finding>& findings, const Capture& capture, const 
   }
   const KernelShape& shape = capture.shapes[usual->shape.value];
   const Device& device = capture.devices[usual->device.value];
-  const uint32_t sms = usable_multiprocessors(capture, device);
+  const uint32_t sms = usual->sms;
   const double share = all > 0 ? 100 * usual->time_ns / all : 100;
   const std::string limited = limit_text(*limits, shape, *usual_limit, sms);
   std::string sentence = fmt::format("At most {} of the warp slots, {} ({}).", percent_text(weighted / weight), limited,

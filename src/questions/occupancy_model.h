@@ -20,9 +20,8 @@ struct UsualLaunch {
   uint32_t sms;  // that its context may use
 };
 
-// SMs that the target may use: as many as the capture says (`target.multiprocessors`: MPS active thread percentage, green
-// contexts), else all of the device's.
-uint32_t usable_multiprocessors(const Capture& capture, const Device& device);
+// SMs that the execution's context may use: as recorded (green contexts, MPS), else all of the device's.
+uint32_t usable_multiprocessors(const Capture& capture, const Execution& execution);
 
 // "96 KiB", or bytes where it is no whole number of KiB.
 std::string size_text(uint64_t bytes);

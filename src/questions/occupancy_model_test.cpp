@@ -84,17 +84,25 @@ TEST(OccupancyModel, ClustersWithinBounds) {
 
 // 66 of 132 SMs: twice the waves, and the same occupancy of those that may be used.
 TEST(OccupancyModel, SmsThatTheContextMayUse) {
-  auto limited = [](std::string text) {
-    return alone(256, 64, 0, 1320,
-                 [&](Capture& capture, KernelShape&) { capture.meta["target.multiprocessors"] = std::move(text); });
+  auto limited = [](std::optional<uint32_t> multiprocessors, std::optional<double> percent, uint32_t context_id = 1) {
+    return alone(256, 64, 0, 1320, [&](Capture& capture, KernelShape&) {
+      Context context;
+      context.context_id = context_id;
+      context.multiprocessors = multiprocessors;
+      context.mps_thread_percent = percent;
+      capture.contexts.push_back(context);
+    });
   };
-  const auto half = limited("66");
+  const auto half = limited(66, {});
   expect_modelled(half, "occupancy.theoretical", 50);
   expect_modelled(half, "occupancy.waves", 5);
   expect_says(find(half, "occupancy.waves")->sentence, "the 66 of 132 SMs that this context may use");
-  for (const char* absurd : {"0", "133", "-1", "66x", "", "99999999999"}) {
-    expect_modelled(limited(absurd), "occupancy.waves", 2.5);
+  expect_modelled(limited({}, 50.5), "occupancy.waves", 5);  // 66.66, rounded down
+  expect_modelled(limited(66, {}, 2), "occupancy.waves", 2.5);  // another context
+  for (const double absurd : {0.0, -1.0, 101.0, 1e300}) {
+    expect_modelled(limited(0, absurd), "occupancy.waves", 2.5);
   }
+  expect_modelled(limited(1000, {}), "occupancy.waves", 2.5);
 }
 
 // K: 256 threads × 64 registers, 48 KiB. The sibling, flash: 128 threads × 128 registers, 64 KiB, on every SM 3 of 65 KiB at the

@@ -10,6 +10,7 @@
 
 #include "base/terminal.h"
 #include "probes/activity/table.h"
+#include "record/calibration_facts.h"
 #include "record/process_facts.h"
 #include "record/recording.h"
 
@@ -71,6 +72,13 @@ void Recording::start_facts() {
   fact("kvet_version", options_.kvet_version);
   fact("clock.monotonic_ns", std::to_string(monotonic_ns()));
   fact("clock.realtime_ns", std::to_string(realtime_ns()));
+  const CalibrationFacts calibrations = calibration_facts();
+  for (const auto& [key, value] : calibrations.facts) {
+    fact(key, value);
+  }
+  for (const std::string& sentence : calibrations.ignored) {
+    print_warning(sentence);
+  }
   for (const auto& [key, value] : options_.meta) {
     fact(key, value);
   }
@@ -84,6 +92,7 @@ void Recording::report_losses() {
   if (memory_) {
     // Each batch that was dropped or skipped is a gap in its process's sequence as well, and counted there in records.
     losses_.report(Source::usdt, LossKind::map_full, memory_->processes_without_table(), now);
+    losses_.report(Source::usdt, LossKind::unknown_record, forged_batches_, now);
   }
   losses_.report(Source::store, LossKind::store_failed, writer_->dropped_rows(), now);
 }
@@ -97,11 +106,7 @@ std::string Recording::inject_status() {
   }
   std::map<std::string, size_t> sentences;
   for (const ProcessId process : with_table_) {
-    const probes::Table* table = activity_->table(process);
-    if (table == nullptr) {
-      continue;
-    }
-    if (const auto header = table->header()) {
+    if (const auto header = activity_->header(process)) {
       processes_.set_inject_status(process, header->status);
       ++sentences[probes::sentence(static_cast<kvet_inject_status>(header->status))];
     } else {

@@ -341,8 +341,9 @@ TEST(Occupancy, OwnWarpsByFingerprint) {
   const auto findings = occupancy(device.capture, device.set("^k"));
   expect_value(findings, "occupancy.solo", 75, 1e-6, Evidence::measured);
   expect_value(findings, "occupancy.corun.device", 50, 1e-6, Evidence::measured);
-  expect_value(findings, "occupancy.corun.own", 37.5, 1e-6, Evidence::attributed);
-  expect_value(findings, "occupancy.retained", 0.5, 1e-6, Evidence::attributed);
+  // How much of the small blocks' shared memory is read is open; registers and warps alone are exact.
+  expect_value(findings, "occupancy.corun.own", 37.5, 0.01, Evidence::attributed);
+  expect_value(findings, "occupancy.retained", 0.5, 0.0005, Evidence::attributed);
   const Finding* own = find(findings, "occupancy.corun.own");
   ASSERT_TRUE(own->interval);
   EXPECT_LT(own->interval->low, 37.5);
@@ -351,17 +352,27 @@ TEST(Occupancy, OwnWarpsByFingerprint) {
 }
 
 // The same registers per thread: nothing tells the two apart, and the range is what the limits of residency leave. The
-// sibling's grid of 132 blocks holds at most 1 block per SM, 12.5%: of 50%, K has 37.5% to 50%.
+// sibling's grid of 132 blocks holds at most 1 block per SM, 12.5%: of 50%, K has 37.5% to 50%, and readings may be 1% off.
 TEST(Occupancy, OwnWarpsUnresolved) {
   PlantedDevice device;
   const ShapeId k = device.kernel("k", 256, 32), sibling = device.kernel("sibling", 256, 32, 0, 132);
   device.run(k, 7, 0, 500'000, Load{.warps = 132 * 24, .registers = 132 * 24 * 1024});
   device.run(sibling, 8, 0, 500'000, Load{.warps = 132 * 8, .registers = 132 * 8 * 1024});
   device.sample(0, 500'000, 10'000);
-  const auto findings = occupancy(device.capture, device.set("^k"));
-  EXPECT_UNAVAILABLE(find(findings, "occupancy.corun.own"), "unresolved");
-  EXPECT_NE(find(findings, "occupancy.corun.own")->reason.find("37.5% to 50.0%"), std::string::npos)
-      << find(findings, "occupancy.corun.own")->reason;
+  const auto findings = occupancy(device.capture, device.set("^k$"));
+  for (const char* beside : {"", "sibling"}) {
+    const Finding* own = nullptr;
+    for (const Finding& finding : findings) {
+      own = finding.id == "occupancy.corun.own" && finding.beside == beside ? &finding : own;
+    }
+    EXPECT_UNAVAILABLE(own, "unresolved");
+    EXPECT_NE(own->reason.find("rank 1 for 2"), std::string::npos) << own->reason;
+    ASSERT_TRUE(own->interval);
+    EXPECT_NEAR(own->interval->low, 37.5, 0.6);
+    EXPECT_LE(own->interval->low, 37.5);
+    EXPECT_NEAR(own->interval->high, 50, 0.6);
+    EXPECT_GE(own->interval->high, 50);
+  }
   EXPECT_UNAVAILABLE(find(findings, "occupancy.retained"), "unresolved");
 }
 

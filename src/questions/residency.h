@@ -41,41 +41,42 @@ namespace kvet::questions {
 // One launch shape in one sample. Warps are means over the sample, summed over the device's SMs.
 struct ResidentKernel {
   ShapeId shape;
-  double warps = 0;           // best estimate; the shapes of a sample add up to what was measured, less `unexplained`
-  double low = 0, high = 0;   // what the data allow, whatever the estimate's assumptions
+  double warps = 0;  // best estimate; the shapes of a sample add up to what was measured, less `unexplained`
+  double low = 0, high = 0;  // what the data allow, whatever the estimate's assumptions
 };
 
 // The kernels of K together, likewise.
 struct OwnResidency {
   double warps = 0, low = 0, high = 0;
-  double prior_error = 0;  // standard error from what the data leave open, in warps
+  double prior_error = 0;  // standard error from what the data leave open, in warps; averages do not reduce it
+  double reading_error = 0;  // by the readings' errors, of this sample
   bool resolved = false;
 };
 
 struct SampleResidency {
   const Sample* sample = nullptr;
   std::span<const ResidentKernel> kernels;  // by shape; lies in DeviceResidency::kernels
-  OwnResidency own;        // of the kernel set that was asked for
+  OwnResidency own;  // of the kernel set that was asked for
   double unexplained = 0;  // warps that the kernels running then cannot hold
-  bool resolved = false;   // the estimate is determined by the data, for each kernel; else only the range is
-  bool whole = false;      // each of these executions covers the sample from end to end, clock guard included
-  size_t set = 0;          // index into DeviceResidency::sets: what ran side by side for the longest part of the sample
+  bool resolved = false;  // the estimate is determined by the data, for each kernel; else only the range is
+  bool whole = false;  // each of these executions covers the sample from end to end, clock guard included
+  size_t set = 0;  // index into DeviceResidency::sets: what ran side by side for the longest part of the sample
 };
 
 // One set of launch shapes that ran side by side.
 struct SiblingSet {
   std::vector<ShapeId> shapes;  // sorted; empty: one of too many
-  size_t rank = 0;       // of the system of resource vectors
+  size_t rank = 0;  // of the system of resource vectors
   double condition = 0;  // infinite below full rank
-  double time_ns = 0;    // of its samples
+  double time_ns = 0;  // of its samples
   bool resolved = false;  // most of that time
-  std::string method;    // "fingerprint", "fingerprint and conservation", …: how it was resolved, or why not
+  std::string method;  // "fingerprint", "fingerprint and conservation", …: how it was resolved, or why not
 };
 
 struct DeviceResidency {
   std::vector<SampleResidency> samples;  // by start; samples in which no kernel runs are left out
   std::vector<SiblingSet> sets;
-  std::vector<ShapeId> early_exits;    // shapes of which warps exit before their block, as their solo samples show
+  std::vector<ShapeId> early_exits;  // shapes of which warps exit before their block, as their solo samples show
   std::string reason, advice;  // why there is nothing, where `samples` is empty
   std::vector<ResidentKernel> kernels;  // of all samples
 

@@ -1,0 +1,323 @@
+// A sample may span more than one set of siblings, solo time included. K's warps in it are shared between these in proportion
+// to time × K's rate in each, and the rates are what the shares add up to: expectation–maximisation, which converges to the rates
+// that explain the samples best. A sample in which K ran beside one set alone is counted whole, as it is.
+//
+// The interval joins independent errors: the workload's variation (batch means), what the data leave open (in resolved samples
+// what is left of the prior, else the range as a uniform distribution; both are taken as common to all samples), a bias of the
+// readings, and the clocks' residual: everything is computed once more with the samples moved by it.
+#include "questions/own_share.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "questions/batched_ratio.h"
+#include "questions/occupancy_limits.h"
+
+namespace kvet::questions {
+namespace {
+
+constexpr size_t sets_shown = 8;
+constexpr size_t pieces_looked_at = 64;
+constexpr int rounds = 20;
+constexpr double open_limit = 0.015;  // of the warp slots
+// A bias of a third of the reading's random error: what an H200's counters could hide behind their agreement with known blocks.
+constexpr double bias_part = 1.0 / 3;
+constexpr double normal_975 = 1.959964;
+constexpr double deviation_of_median = 1.4826;  // of a normal error: standard deviation ÷ median absolute one
+
+struct Part {
+  uint32_t category;
+  double ns;
+};
+struct Row {
+  const SampleResidency* residency;
+  double slots;
+  size_t first_part;
+  double running_ns;  // K's time in it
+};
+
+class Sharing {
+ public:
+  Sharing(const Capture& capture, const KernelSet& kernels) : capture_(capture), kernels_(kernels) {
+    category({});  // 0: not co-run
+  }
+  void add(const OwnSource& source, int64_t shift_ns);
+  void settle();  // the rates
+  [[nodiscard]] OwnShare overall() const {
+    return share([](uint32_t category) { return category != 0; });
+  }
+  [[nodiscard]] std::vector<OwnShare> largest() const;
+  [[nodiscard]] const std::vector<std::vector<StringId>>& names() const { return names_; }
+  [[nodiscard]] OwnShare of(const std::vector<StringId>& siblings) const;
+
+ private:
+  uint32_t category(const std::vector<StringId>& siblings);
+  void add_parts(const std::vector<const Execution*>& running, const DeviceTimeline& timeline, int64_t from,
+                 int64_t to);
+  template <class Wanted>
+  OwnShare share(Wanted wanted) const;
+
+  const Capture& capture_;
+  const KernelSet& kernels_;
+  std::map<std::vector<StringId>, uint32_t> index_;
+  std::vector<std::vector<StringId>> names_;  // by category
+  std::vector<double> rate_, time_;
+  std::vector<Row> rows_;
+  std::vector<Part> parts_;
+  const DeviceResidency* residency_of_row(size_t row) const;
+  std::vector<std::pair<size_t, const DeviceResidency*>> sources_;  // from which row on
+};
+
+uint32_t Sharing::category(const std::vector<StringId>& siblings) {
+  const auto [at, added] = index_.try_emplace(siblings, static_cast<uint32_t>(names_.size()));
+  if (added) {
+    names_.push_back(siblings);
+    time_.push_back(0);
+  }
+  return at->second;
+}
+
+const DeviceResidency* Sharing::residency_of_row(size_t row) const {
+  auto after = std::ranges::upper_bound(sources_, row, {}, &std::pair<size_t, const DeviceResidency*>::first);
+  return std::prev(after)->second;
+}
+
+void Sharing::add_parts(const std::vector<const Execution*>& running, const DeviceTimeline& timeline, int64_t from,
+                        int64_t to) {
+  std::vector<int64_t> edges{from, to};
+  if (running.size() <= pieces_looked_at) {
+    for (const Execution* execution : running) {
+      edges.push_back(std::clamp(execution->start_ns, from, to));
+      edges.push_back(std::clamp(execution->end_ns, from, to));
+    }
+    std::ranges::sort(edges);
+  }
+  const size_t first = parts_.size();
+  std::vector<StringId> siblings;
+  for (size_t i = 0; i + 1 < edges.size(); ++i) {
+    if (edges[i + 1] == edges[i]) {
+      continue;
+    }
+    const int64_t middle = edges[i] + (edges[i + 1] - edges[i]) / 2;
+    siblings.clear();
+    bool own = false;
+    for (const Execution* execution : running) {
+      if (execution->start_ns <= middle && execution->end_ns > middle) {
+        if (kernels_.contains(execution->shape)) {
+          own = true;
+        } else {
+          siblings.push_back(capture_.shapes[execution->shape.value].name);
+        }
+      }
+    }
+    if (!own) {
+      continue;
+    }
+    if (!timeline.beside.contains(middle)) {
+      siblings.clear();
+    }
+    std::ranges::sort(siblings);
+    siblings.erase(std::unique(siblings.begin(), siblings.end()), siblings.end());
+    const uint32_t which = category(siblings);
+    const auto ns = static_cast<double>(edges[i + 1] - edges[i]);
+    const auto same = std::find_if(parts_.begin() + static_cast<std::ptrdiff_t>(first), parts_.end(),
+                                   [&](const Part& part) { return part.category == which; });
+    if (same != parts_.end()) {
+      same->ns += ns;
+    } else {
+      parts_.push_back({which, ns});
+    }
+    time_[which] += ns;
+  }
+}
+
+void Sharing::add(const OwnSource& source, int64_t shift_ns) {
+  sources_.emplace_back(rows_.size(), source.residency);
+  const Device& device = capture_.devices[source.timeline->device.value];
+  std::vector<const Execution*> executions, running;
+  for (const Execution& execution : capture_.executions) {
+    if (execution.device == source.timeline->device && execution.end_ns > execution.start_ns) {
+      executions.push_back(&execution);
+    }
+  }
+  const auto limits = sm_limits(device);
+  const double slots = static_cast<double>(device.multiprocessors) * (limits ? limits->warps : 0);
+  size_t next = 0;
+  for (const SampleResidency& residency : source.residency->samples) {
+    const int64_t from = residency.sample->start_ns + shift_ns, to = residency.sample->end_ns + shift_ns;
+    for (; next < executions.size() && executions[next]->start_ns < to; ++next) {
+      running.push_back(executions[next]);
+    }
+    std::erase_if(running, [&](const Execution* execution) { return execution->end_ns <= from; });
+    if (residency.own.high <= 0) {
+      continue;
+    }
+    Row row{&residency, slots, parts_.size(), 0};
+    add_parts(running, *source.timeline, from, to);
+    for (size_t i = row.first_part; i < parts_.size(); ++i) {
+      row.running_ns += parts_[i].ns;
+    }
+    if (row.running_ns > 0) {
+      rows_.push_back(row);
+    }
+  }
+}
+
+void Sharing::settle() {
+  // Rates in warp slots' share while K runs; all alike at the start.
+  rate_.assign(names_.size(), 1);
+  std::vector<double> sum(names_.size());
+  for (int round = 0; round < rounds; ++round) {
+    std::ranges::fill(sum, 0.0);
+    for (size_t i = 0; i < rows_.size(); ++i) {
+      const size_t last = i + 1 < rows_.size() ? rows_[i + 1].first_part : parts_.size();
+      double all = 0;
+      for (size_t j = rows_[i].first_part; j < last; ++j) {
+        all += rate_[parts_[j].category] * parts_[j].ns;
+      }
+      if (all > 0) {
+        const Sample& sample = *rows_[i].residency->sample;
+        const double own =
+            rows_[i].residency->own.warps / rows_[i].slots * static_cast<double>(sample.end_ns - sample.start_ns);
+        for (size_t j = rows_[i].first_part; j < last; ++j) {
+          sum[parts_[j].category] += own * rate_[parts_[j].category] * parts_[j].ns / all;
+        }
+      }
+    }
+    for (size_t category = 0; category < sum.size(); ++category) {
+      rate_[category] = time_[category] > 0 ? sum[category] / time_[category] : 0;
+    }
+  }
+}
+
+template <class Wanted>
+OwnShare Sharing::share(Wanted wanted) const {
+  OwnShare result;
+  std::vector<Cluster> series;
+  double value = 0, low = 0, high = 0, open = 0, reading = 0, purity = 0;
+  for (size_t i = 0; i < rows_.size(); ++i) {
+    const Row& row = rows_[i];
+    const size_t last = i + 1 < rows_.size() ? rows_[i + 1].first_part : parts_.size();
+    double all = 0, here = 0, here_ns = 0;
+    for (size_t j = row.first_part; j < last; ++j) {
+      const double expected = rate_[parts_[j].category] * parts_[j].ns;
+      all += expected;
+      if (wanted(parts_[j].category)) {
+        here += expected;
+        here_ns += parts_[j].ns;
+      }
+    }
+    if (here_ns <= 0) {
+      continue;
+    }
+    const OwnResidency& own = row.residency->own;
+    const auto length = static_cast<double>(row.residency->sample->end_ns - row.residency->sample->start_ns);
+    const double part = all > 0 ? here / all : here_ns / row.running_ns;
+    const double own_ns = own.warps / row.slots * length, high_ns = own.high / row.slots * length;
+    series.push_back({own_ns * part, here_ns});
+    value += own_ns * part;
+    // In a mixed sample nothing but the slots bounds what K had in the other part.
+    const double elsewhere_ns = row.running_ns - here_ns;
+    low += std::max(0.0, own.low / row.slots * length - elsewhere_ns);
+    high += std::min(high_ns, here_ns);
+    // own.high is what its blocks can hold at most while K's overlap lasts; the part cannot hold more than the whole.
+    const double undecided = (own.high - own.low) / std::sqrt(12.0);
+    open += (own.resolved ? own.prior_error : undecided) / row.slots * length * part;
+    reading += own.reading_error / row.slots * length * part;
+    purity += here_ns * here_ns / row.running_ns;
+    result.time_ns += here_ns;
+    result.resolved_ns += own.resolved ? here_ns : 0;
+    result.within_ns += elsewhere_ns <= 0 ? here_ns : 0;
+    const SiblingSet& set = residency_of_row(i)->sets[row.residency->set];
+    if (set.rank < set.shapes.size() && set.rank < result.least_rank) {
+      result.least_rank = set.rank;
+      result.shapes = set.shapes.size();
+    }
+    if (std::isfinite(set.condition)) {
+      result.worst_condition = std::max(result.worst_condition, set.condition);
+    }
+  }
+  if (result.time_ns <= 0) {
+    return result;
+  }
+  result.value = value / result.time_ns;
+  result.low = low / result.time_ns;
+  result.high = high / result.time_ns;
+  result.open = open / result.time_ns;
+  result.reading = bias_part * reading / result.time_ns;
+  if (const auto estimate = batched_ratio(series)) {
+    result.batches = estimate->clusters;
+    if (estimate->interval) {
+      // Shares of mixed samples lean on the rates, and hide as much of the variation.
+      result.statistical = (estimate->interval->high - estimate->value) * result.time_ns / purity;
+      result.interval = estimate->interval;  // completed by the caller
+    }
+  }
+  return result;
+}
+
+OwnShare Sharing::of(const std::vector<StringId>& siblings) const {
+  const auto at = index_.find(siblings);
+  if (at == index_.end()) {
+    return {};
+  }
+  OwnShare result = share([&](uint32_t category) { return category == at->second; });
+  result.siblings = siblings;
+  return result;
+}
+
+std::vector<OwnShare> Sharing::largest() const {
+  std::vector<uint32_t> order;
+  for (uint32_t category = 1; category < names_.size(); ++category) {
+    if (time_[category] > 0) {
+      order.push_back(category);
+    }
+  }
+  std::ranges::stable_sort(order, std::greater<>{}, [&](uint32_t category) { return time_[category]; });
+  order.resize(std::min(order.size(), sets_shown));
+  std::vector<OwnShare> result;
+  result.reserve(order.size());
+  for (uint32_t category : order) {
+    result.push_back(of(names_[category]));
+  }
+  return result;
+}
+
+void complete(OwnShare& share, double moved_back, double moved_on) {
+  share.clock = std::abs(moved_on - moved_back) / 2;
+  if (share.interval) {
+    const double half =
+        std::hypot(share.statistical, normal_975 * share.open, normal_975 * std::hypot(share.reading, share.clock));
+    share.interval = Interval{share.value - half, share.value + half};
+  }
+}
+
+}  // namespace
+
+bool OwnShare::resolved() const { return time_ns > 0 && open <= open_limit; }
+
+OwnShares own_shares(const Capture& capture, const KernelSet& kernels, const std::vector<OwnSource>& devices) {
+  auto shared = [&](double deviations) {
+    Sharing sharing{capture, kernels};
+    for (const OwnSource& source : devices) {
+      // guard_ns is three times the median absolute residual.
+      const double residual = deviation_of_median * static_cast<double>(source.samples->guard_ns.value_or(0)) / 3;
+      sharing.add(source, static_cast<int64_t>(deviations * residual));
+    }
+    sharing.settle();
+    return sharing;
+  };
+  const Sharing sharing = shared(0);
+  OwnShares result;
+  result.overall = sharing.overall();
+  result.sets = sharing.largest();
+  const Sharing back = shared(-1), on = shared(1);
+  complete(result.overall, back.overall().value, on.overall().value);
+  for (OwnShare& set : result.sets) {
+    complete(set, back.of(set.siblings).value, on.of(set.siblings).value);
+  }
+  return result;
+}
+
+}  // namespace kvet::questions

@@ -124,6 +124,9 @@ void define(CLI::App& app, RecordOptions& options) {
   add_duration(
       app, "--burst-every", [&](int64_t value) { options.burst_every_ns = value; },
       "How far bursts are apart on average. Default: 1s");
+  app.add_flag_callback(
+      "--no-pulses", [&options] { options.pulses = false; },
+      "Run no kernels of kvet's own: they fix the counters' clock, 2 ms before the start and 2 ms after the end");
   add_choice<TierChoice>(app, "--tier", options.tier,
                          {{"auto", TierChoice::automatic},
                           {"host", TierChoice::host},

@@ -41,6 +41,7 @@ int run_record(const RecordOptions& options) {
                                        .interval_ns = options.interval_ns,
                                        .burst_ns = options.burst_ns,
                                        .burst_every_ns = options.burst_every_ns,
+                                       .pulses = options.pulses,
                                        .tier = tier_choice(options.tier),
                                        .discard = options.discard,
                                        .meta = options.meta,

@@ -23,6 +23,7 @@ struct RecordOptions {
   Counters counters = Counters::pm;
   std::optional<int64_t> interval_ns;  // of the counters; empty: the sampler's default
   std::optional<int64_t> burst_ns, burst_every_ns;  // bursts of finer samples: length (0: none), mean distance
+  bool pulses = true;  // short kernels of kvet's own before and after, which fix the counters' clock
   TierChoice tier = TierChoice::automatic;
   bool discard = false;                // the injected library throws its records away
   std::vector<std::pair<std::string, std::string>> meta;

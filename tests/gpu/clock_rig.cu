@@ -45,7 +45,8 @@ __global__ void add_up(const WarpLog* const* logs, unsigned warps, uint64_t orig
   const WarpLog* log = logs[blockIdx.x];
   Edges* sum = edges + blockIdx.x;
   for (unsigned i = threadIdx.x; i < warps; i += blockDim.x) {
-    if (log[i].entry == 0) continue;
+    if (log[i].entry == 0)
+      continue;
     const uint64_t entry = log[i].entry - origin, exit = entry + log[i].span;
     atomicMin(&sum->first_entry, entry);
     atomicMax(&sum->last_exit, exit);
@@ -57,7 +58,8 @@ __global__ void add_up(const WarpLog* const* logs, unsigned warps, uint64_t orig
 
 std::vector<Edges> edges_of(const std::vector<WarpLog*>& logs, const Lane& lane, uint64_t origin) {
   std::vector<Edges> result(logs.size(), Edges{~0ull, 0, 0, 0, 0});
-  if (logs.empty()) return result;
+  if (logs.empty())
+    return result;
   WarpLog** places;
   Edges* edges;
   RIG_RUN(cudaMalloc(&places, logs.size() * sizeof *places));
@@ -77,9 +79,12 @@ int main(int count, char** values) {
   uint64_t seed = 1;
   for (int i = 2; i + 1 < count; i += 2) {
     const std::string option = values[i];
-    if (option == "--out") out = values[i + 1];
-    if (option == "--seconds") seconds = std::atoi(values[i + 1]);
-    if (option == "--seed") seed = std::strtoull(values[i + 1], nullptr, 10);
+    if (option == "--out")
+      out = values[i + 1];
+    if (option == "--seconds")
+      seconds = std::atoi(values[i + 1]);
+    if (option == "--seed")
+      seed = std::strtoull(values[i + 1], nullptr, 10);
   }
   std::vector<Lane> lanes;
 #define CLOCK_FUNCTION(name) #name, reinterpret_cast<const void*>(name)
@@ -111,7 +116,8 @@ int main(int count, char** values) {
       cudaStream_t stream;
       RIG_RUN(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
       cudaEvent_t events[2];
-      for (cudaEvent_t& event : events) RIG_RUN(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+      for (cudaEvent_t& event : events)
+        RIG_RUN(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
       uint64_t asked_at = monotonic_ns();
       for (size_t i = 0; monotonic_ns() < until; ++i) {
         uint64_t length = lane.shortest_ns + random() % (lane.longest_ns - lane.shortest_ns);
@@ -146,7 +152,8 @@ int main(int count, char** values) {
       clock.session(100);
     }
   }
-  for (std::thread& thread : threads) thread.join();
+  for (std::thread& thread : threads)
+    thread.join();
   RIG_RUN(cudaDeviceSynchronize());
   clock.session();
 
@@ -157,11 +164,14 @@ int main(int count, char** values) {
     return 65;
   }
   int64_t widest = 0;
-  for (const ClockPair& pair : clock.pairs()) widest = std::max(widest, pair.width_ns);
+  for (const ClockPair& pair : clock.pairs())
+    widest = std::max(widest, pair.width_ns);
   std::printf("clock %s: globaltimer step %lu ns, %zu clock pairs, widest bracket %ld ns\n", mode.c_str(),
               clock.granularity_ns(), clock.pairs().size(), widest);
-  std::fprintf(json, "{\"mode\": \"%s\", \"origin_globaltimer_ns\": %lu, \"granularity_ns\": %lu, \"from_ns\": %lu, "
-               "\"to_ns\": %lu,\n\"clock_pairs\": [", mode.c_str(), origin, clock.granularity_ns(), begin, monotonic_ns());
+  std::fprintf(json,
+               "{\"mode\": \"%s\", \"origin_globaltimer_ns\": %lu, \"granularity_ns\": %lu, \"from_ns\": %lu, "
+               "\"to_ns\": %lu,\n\"clock_pairs\": [",
+               mode.c_str(), origin, clock.granularity_ns(), begin, monotonic_ns());
   for (size_t i = 0; i < clock.pairs().size(); ++i) {
     const ClockPair& pair = clock.pairs()[i];
     std::fprintf(json, "%s[%lu, %lu, %ld]", i == 0 ? "" : ", ", pair.monotonic_ns, pair.globaltimer_ns, pair.width_ns);
@@ -170,8 +180,8 @@ int main(int count, char** values) {
   for (size_t i = 0; i < lanes.size(); ++i) {
     const std::vector<Edges> edges = edges_of(logs[i], lanes[i], origin);
     std::fwrite(edges.data(), sizeof(Edges), edges.size(), bin);
-    std::fprintf(json, "%s{\"name\": \"%s\", \"executions\": %zu, \"warps\": %d}", i == 0 ? "" : ", ", lanes[i].name, edges.size(),
-                 lanes[i].blocks * lanes[i].threads / 32);
+    std::fprintf(json, "%s{\"name\": \"%s\", \"executions\": %zu, \"warps\": %d}", i == 0 ? "" : ", ", lanes[i].name,
+                 edges.size(), lanes[i].blocks * lanes[i].threads / 32);
   }
   std::fprintf(json, "]}\n");
   std::fclose(json);

@@ -23,14 +23,15 @@ struct Move {
   const uint4* from;
   uint4* to;
   uint64_t chunks, first, wrap;  // chunks first … first + chunks − 1, modulo wrap
-  unsigned long long* bins;      // bytes (read + written) over time; null: not wanted
+  unsigned long long* bins;  // bytes (read + written) over time; null: not wanted
   uint64_t origin, bin_count;
   uint64_t pace_ns;  // least time between the beginnings of two chunks of a warp; 0: as fast as it goes
 };
 
 __device__ void count(const Move& move, uint64_t bytes) {
   const uint64_t bin = (globaltimer() - move.origin) / bin_ns;
-  if (bin < move.bin_count) atomicAdd(move.bins + bin, bytes);
+  if (bin < move.bin_count)
+    atomicAdd(move.bins + bin, bytes);
 }
 
 enum class Way { copy, read };
@@ -45,15 +46,18 @@ __device__ void run(const Move& move) {
   uint64_t turn = 0;
   for (uint64_t i = uint64_t(blockIdx.x) * (blockDim.x / 32) + threadIdx.x / 32; i < move.chunks; i += warps, ++turn) {
     if (move.pace_ns != 0) {
-      while (globaltimer() - began < turn * move.pace_ns) __nanosleep(100);
+      while (globaltimer() - began < turn * move.pace_ns)
+        __nanosleep(100);
     }
     // Half of the chunk's bytes count at its beginning, half at its end.
-    if (move.bins != nullptr && lane == 0) count(move, each / 2);
+    if (move.bins != nullptr && lane == 0)
+      count(move, each / 2);
     const uint64_t at = (move.first + i) % move.wrap * chunk_words + lane;
     for (uint64_t word = 0; word < chunk_words; word += 8 * 32) {
       uint4 held[8];
 #pragma unroll
-      for (int k = 0; k < 8; ++k) held[k] = move.from[at + word + k * 32];
+      for (int k = 0; k < 8; ++k)
+        held[k] = move.from[at + word + k * 32];
 #pragma unroll
       for (int k = 0; k < 8; ++k) {
         if (way == Way::copy) {
@@ -63,9 +67,11 @@ __device__ void run(const Move& move) {
         }
       }
     }
-    if (move.bins != nullptr && lane == 0) count(move, each / 2);
+    if (move.bins != nullptr && lane == 0)
+      count(move, each / 2);
   }
-  if (way == Way::read && mix == 0x7fffffff) move.to[0].x = mix;  // never: the buffers hold one bit per byte
+  if (way == Way::read && mix == 0x7fffffff)
+    move.to[0].x = mix;  // never: the buffers hold one bit per byte
 }
 
 }  // namespace
@@ -81,9 +87,11 @@ extern "C" __global__ void __launch_bounds__(128) dram_compute(uint64_t nanoseco
   float value = threadIdx.x;
   while (globaltimer() - begin < nanoseconds) {
 #pragma unroll 64
-    for (int i = 0; i < 256; ++i) value = value * 1.0001f + 0.5f;
+    for (int i = 0; i < 256; ++i)
+      value = value * 1.0001f + 0.5f;
   }
-  if (value == -1) *never = value;
+  if (value == -1)
+    *never = value;
 }
 extern "C" __global__ void rig_pulse(uint64_t nanoseconds) {
   const uint64_t begin = globaltimer();
@@ -180,12 +188,21 @@ Beside run_beside(Rig& rig) {
           if (lane == 2) {
             dram_compute<<<509, 128, 2 << 10, stream>>>(300'000 + random() % 1'200'000, rig.never);
           } else {
-            Move move{lane == 0 ? rig.from : rig.other_from, lane == 0 ? rig.to : rig.other_to, bytes[lane] / chunk_bytes,
-                      first, rig.buffer_bytes / chunk_bytes, bins + lane * result.bins, result.origin, result.bins, 0};
+            Move move{lane == 0 ? rig.from : rig.other_from,
+                      lane == 0 ? rig.to : rig.other_to,
+                      bytes[lane] / chunk_bytes,
+                      first,
+                      rig.buffer_bytes / chunk_bytes,
+                      bins + lane * result.bins,
+                      result.origin,
+                      result.bins,
+                      0};
             // Never what the L2 still holds: every launch goes on where the last one ended.
             first = (first + move.chunks) % move.wrap;
-            if (lane == 0) dram_copy<<<131, 256, 8 << 10, stream>>>(move);
-            else dram_other<<<119, 512, 40 << 10, stream>>>(move);
+            if (lane == 0)
+              dram_copy<<<131, 256, 8 << 10, stream>>>(move);
+            else
+              dram_other<<<119, 512, 40 << 10, stream>>>(move);
           }
           RIG_RUN(cudaGetLastError());
           RIG_RUN(cudaStreamSynchronize(stream));
@@ -193,7 +210,8 @@ Beside run_beside(Rig& rig) {
         }
       });
     }
-    for (std::thread& thread : threads) thread.join();
+    for (std::thread& thread : threads)
+      thread.join();
     return std::vector<Use>{{"dram_copy", launches[0], bytes[0], bytes[0]},
                             {"dram_other", launches[1], bytes[1], bytes[1]},
                             {"dram_compute", launches[2], 0, 0}};
@@ -236,14 +254,19 @@ void write(const Rig& rig, const Beside& beside, const std::string& out, double 
     std::fprintf(stderr, "rig: %s cannot be written\n", out.c_str());
     std::exit(65);
   }
-  for (const auto& kernel : beside.bytes) std::fwrite(kernel.data(), 8, kernel.size(), bins);
+  for (const auto& kernel : beside.bytes)
+    std::fwrite(kernel.data(), 8, kernel.size(), bins);
   std::fclose(bins);
-  std::printf("dram: L2 %.0f MB, reads reach %.0f GB/s, copies %.0f GB/s, the held read has %.1f%% of it; globaltimer step %lu ns\n",
-              rig.l2_bytes / 1e6, reachable_read / 1e9, reachable_copy / 1e9, 100 * held_read / reachable_read,
-              rig.clock.granularity_ns());
-  std::fprintf(json, "{\"l2_bytes\": %lu, \"buffer_bytes\": %lu, \"reachable_read\": %.0f, \"held_read\": %.0f, "
-               "\"reachable_copy\": %.0f, \"bin_ns\": %lu, \"bins\": %lu, \"origin_globaltimer_ns\": %lu,\n\"clock_pairs\": [",
-               rig.l2_bytes, rig.buffer_bytes, reachable_read, held_read, reachable_copy, bin_ns, beside.bins, beside.origin);
+  std::printf(
+      "dram: L2 %.0f MB, reads reach %.0f GB/s, copies %.0f GB/s, the held read has %.1f%% of it; globaltimer step %lu "
+      "ns\n",
+      rig.l2_bytes / 1e6, reachable_read / 1e9, reachable_copy / 1e9, 100 * held_read / reachable_read,
+      rig.clock.granularity_ns());
+  std::fprintf(
+      json,
+      "{\"l2_bytes\": %lu, \"buffer_bytes\": %lu, \"reachable_read\": %.0f, \"held_read\": %.0f, "
+      "\"reachable_copy\": %.0f, \"bin_ns\": %lu, \"bins\": %lu, \"origin_globaltimer_ns\": %lu,\n\"clock_pairs\": [",
+      rig.l2_bytes, rig.buffer_bytes, reachable_read, held_read, reachable_copy, bin_ns, beside.bins, beside.origin);
   const auto& pairs = rig.clock.pairs();
   for (size_t i = 0; i < pairs.size(); ++i) {
     std::fprintf(json, "%s[%lu, %lu, %ld]", i == 0 ? "" : ", ", pairs[i].monotonic_ns, pairs[i].globaltimer_ns,
@@ -273,9 +296,12 @@ int main(int count, char** values) {
   Rig rig;
   for (int i = 1; i + 1 < count; i += 2) {
     const std::string option = values[i];
-    if (option == "--out") out = values[i + 1];
-    if (option == "--seed") rig.seed = std::strtoull(values[i + 1], nullptr, 10);
-    if (option == "--ms") rig.ms = std::atoi(values[i + 1]);
+    if (option == "--out")
+      out = values[i + 1];
+    if (option == "--seed")
+      rig.seed = std::strtoull(values[i + 1], nullptr, 10);
+    if (option == "--ms")
+      rig.ms = std::atoi(values[i + 1]);
   }
   if (out.empty()) {
     std::fprintf(stderr, "usage: dram_rig --out FOLDER [--seed N] [--ms N]\n");

@@ -27,7 +27,8 @@ extern "C" __global__ void __launch_bounds__(1024) ncu_gemm(const float* a, cons
     left[threadIdx.y][threadIdx.x] = a[size_t(row) * n + tile + threadIdx.x];
     right[threadIdx.y][threadIdx.x] = b[size_t(tile + threadIdx.y) * n + column];
     __syncthreads();
-    for (int k = 0; k < 32; ++k) sum += left[threadIdx.y][k] * right[k][threadIdx.x];
+    for (int k = 0; k < 32; ++k)
+      sum += left[threadIdx.y][k] * right[k][threadIdx.x];
     __syncthreads();
   }
   c[size_t(row) * n + column] = sum;
@@ -39,10 +40,12 @@ __device__ float across_block(float value, bool maximum) {
     const float other = __shfl_xor_sync(~0u, value, shift);
     value = maximum ? fmaxf(value, other) : value + other;
   }
-  if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = value;
+  if (threadIdx.x % 32 == 0)
+    parts[threadIdx.x / 32] = value;
   __syncthreads();
   value = parts[0];
-  for (int i = 1; i < blockDim.x / 32; ++i) value = maximum ? fmaxf(value, parts[i]) : value + parts[i];
+  for (int i = 1; i < blockDim.x / 32; ++i)
+    value = maximum ? fmaxf(value, parts[i]) : value + parts[i];
   __syncthreads();
   return value;
 }
@@ -51,11 +54,14 @@ __device__ float across_block(float value, bool maximum) {
 extern "C" __global__ void __launch_bounds__(512) ncu_softmax(const float* from, float* to, int columns) {
   const float* row = from + size_t(blockIdx.x) * columns;
   float most = -1e30f, sum = 0;
-  for (int i = threadIdx.x; i < columns; i += blockDim.x) most = fmaxf(most, row[i]);
+  for (int i = threadIdx.x; i < columns; i += blockDim.x)
+    most = fmaxf(most, row[i]);
   most = across_block(most, true);
-  for (int i = threadIdx.x; i < columns; i += blockDim.x) sum += __expf(row[i] - most);
+  for (int i = threadIdx.x; i < columns; i += blockDim.x)
+    sum += __expf(row[i] - most);
   sum = across_block(sum, false);
-  for (int i = threadIdx.x; i < columns; i += blockDim.x) to[size_t(blockIdx.x) * columns + i] = __expf(row[i] - most) / sum;
+  for (int i = threadIdx.x; i < columns; i += blockDim.x)
+    to[size_t(blockIdx.x) * columns + i] = __expf(row[i] - most) / sum;
 }
 
 extern "C" __global__ void __launch_bounds__(256) ncu_reduction(const float4* from, float* to, size_t count) {
@@ -65,18 +71,21 @@ extern "C" __global__ void __launch_bounds__(256) ncu_reduction(const float4* fr
     sum += value.x + value.y + value.z + value.w;
   }
   sum = across_block(sum, false);
-  if (threadIdx.x == 0) to[blockIdx.x] = sum;
+  if (threadIdx.x == 0)
+    to[blockIdx.x] = sum;
 }
 
 // One warp per SM: a chain of dependent operations.
 extern "C" __global__ void __launch_bounds__(32) ncu_low(float* to, int steps) {
   float value = threadIdx.x;
-  for (int i = 0; i < steps; ++i) value = value * 0.999f + 1.0f;
+  for (int i = 0; i < steps; ++i)
+    value = value * 0.999f + 1.0f;
   to[blockIdx.x * 32 + threadIdx.x] = value;
 }
 
 // Each warp makes a 16 × 16 tile of the product, n a multiple of 64.
-extern "C" __global__ void __launch_bounds__(128) ncu_tensor(const __nv_bfloat16* a, const __nv_bfloat16* b, float* c, int n) {
+extern "C" __global__ void __launch_bounds__(128)
+    ncu_tensor(const __nv_bfloat16* a, const __nv_bfloat16* b, float* c, int n) {
   using namespace nvcuda::wmma;
   const int row = blockIdx.y * 16, column = (blockIdx.x * 4 + threadIdx.x / 32) * 16;
   fragment<accumulator, 16, 16, 16, float> sum;
@@ -124,7 +133,8 @@ int main(int count, char** values) {
         ncu_tensor<<<dim3(64, 256), 128>>>(reinterpret_cast<__nv_bfloat16*>(from),
                                            reinterpret_cast<__nv_bfloat16*>(from) + (32 << 20), result, 4096);
       }};
-  for (int i = 0; i < 50; ++i) rise<<<1056, 256>>>(10'000'000);
+  for (int i = 0; i < 50; ++i)
+    rise<<<1056, 256>>>(10'000'000);
   RIG_RUN(cudaDeviceSynchronize());
   for (const auto& kernel : kernels) {
     const uint64_t until = monotonic_ns() + (mode == "loop" ? uint64_t(seconds * 1e9) : 0);
@@ -132,7 +142,8 @@ int main(int count, char** values) {
       kernel();
       RIG_RUN(cudaGetLastError());
       RIG_RUN(cudaDeviceSynchronize());
-      if (mode == "loop") wait_until(monotonic_ns() + 300'000);
+      if (mode == "loop")
+        wait_until(monotonic_ns() + 300'000);
     } while (monotonic_ns() < until);
   }
   return 0;

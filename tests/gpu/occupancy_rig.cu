@@ -52,7 +52,8 @@ class Runner {
   void once(size_t lane, std::mt19937_64& random) {
     const RigKernel& kernel = case_.kernels[lane];
     launch(lane, lane, random(), false);
-    if (kernel.followed_by >= 0) launch(kernel.followed_by, lane, random(), true);
+    if (kernel.followed_by >= 0)
+      launch(kernel.followed_by, lane, random(), true);
     RIG_RUN(cudaStreamSynchronize(streams_[lane]));
   }
 
@@ -60,7 +61,8 @@ class Runner {
   void loop(size_t lane, uint64_t until_ns, int gap_us, uint64_t seed) {
     std::mt19937_64 random(seed);
     while (monotonic_ns() < until_ns) {
-      if (gap_us > 0) wait_until(monotonic_ns() + random() % (uint64_t(gap_us) * 1000));
+      if (gap_us > 0)
+        wait_until(monotonic_ns() + random() % (uint64_t(gap_us) * 1000));
       once(lane, random);
     }
   }
@@ -91,7 +93,8 @@ class Runner {
         for (size_t lane : lanes()) {
           threads.emplace_back([&, lane] { loop(lane, until, case_.gap_us, seed * 37 + lane); });
         }
-        for (std::thread& thread : threads) thread.join();
+        for (std::thread& thread : threads)
+          thread.join();
       });
     }
     round.last_slot = log_.used();
@@ -105,7 +108,8 @@ class Runner {
   // Edges for the recorder's alignment, and time for the clock to rise. Not part of any round.
   void warm_up() {
     std::mt19937_64 random(options_.seed);
-    for (size_t lane : lanes()) once(lane, random);  // loads the code
+    for (size_t lane : lanes())
+      once(lane, random);  // loads the code
     for (int i = 0; i < 300; ++i) {
       rig_pulse<<<264, 256>>>(200'000 + random() % 800'000);
       RIG_RUN(cudaDeviceSynchronize());
@@ -117,7 +121,8 @@ class Runner {
   std::vector<size_t> lanes() const {
     std::vector<size_t> result;
     for (size_t i = 0; i < case_.kernels.size(); ++i) {
-      if (!case_.kernels[i].dependent) result.push_back(i);
+      if (!case_.kernels[i].dependent)
+        result.push_back(i);
     }
     return result;
   }
@@ -125,15 +130,23 @@ class Runner {
   // A dependent kernel runs in the stream of the one that it follows.
   size_t lane_of(size_t number) const {
     for (size_t i = 0; i < case_.kernels.size(); ++i) {
-      if (case_.kernels[i].followed_by == int(number)) return i;
+      if (case_.kernels[i].followed_by == int(number))
+        return i;
     }
     return number;
   }
 
   void launch(size_t number, size_t lane, uint64_t seed, bool dependent) {
     const RigKernel& kernel = case_.kernels[number];
-    Task task{log_.reserve(uint64_t(kernel.grid) * (kernel.threads / 32)), zeroes_, seed, uint32_t(number),
-              kernel.shortest_ns, kernel.longest_ns, kernel.power, kernel.early_warps, kernel.early_share};
+    Task task{log_.reserve(uint64_t(kernel.grid) * (kernel.threads / 32)),
+              zeroes_,
+              seed,
+              uint32_t(number),
+              kernel.shortest_ns,
+              kernel.longest_ns,
+              kernel.power,
+              kernel.early_warps,
+              kernel.early_share};
     cudaLaunchConfig_t configuration = {};
     configuration.gridDim = kernel.grid;
     configuration.blockDim = kernel.threads;
@@ -167,16 +180,20 @@ void Runner::write(const std::vector<Round>& rounds) {
   }
   const auto& pairs = clock_.pairs();
   int64_t widest = 0;
-  for (const ClockPair& pair : pairs) widest = std::max(widest, pair.width_ns);
-  std::printf("%s: globaltimer counts in steps of %lu ns; %zu clock pairs, widest bracket %ld ns, narrowest single one %ld ns\n",
-              case_.name.c_str(), clock_.granularity_ns(), pairs.size(), widest, pairs.front().narrowest_ns);
+  for (const ClockPair& pair : pairs)
+    widest = std::max(widest, pair.width_ns);
+  std::printf(
+      "%s: globaltimer counts in steps of %lu ns; %zu clock pairs, widest bracket %ld ns, narrowest single one %ld "
+      "ns\n",
+      case_.name.c_str(), clock_.granularity_ns(), pairs.size(), widest, pairs.front().narrowest_ns);
   std::fprintf(json, "{\"case\": \"%s\", \"seed\": %lu, \"bin_ns\": %lu, \"granularity_ns\": %lu,\n\"kernels\": [",
                case_.name.c_str(), options_.seed, bin_ns, clock_.granularity_ns());
   for (size_t i = 0; i < case_.kernels.size(); ++i) {
     const RigKernel& kernel = case_.kernels[i];
     cudaFuncAttributes attributes;
     RIG_RUN(cudaFuncGetAttributes(&attributes, kernel.function));
-    std::fprintf(json, "%s\n {\"name\": \"%s\", \"grid\": %u, \"threads\": %u, \"registers\": %d, \"shared_bytes\": %u, "
+    std::fprintf(json,
+                 "%s\n {\"name\": \"%s\", \"grid\": %u, \"threads\": %u, \"registers\": %d, \"shared_bytes\": %u, "
                  "\"early_warps\": %u, \"lane\": %zu}",
                  i == 0 ? "" : ",", kernel.name.c_str(), kernel.grid, kernel.threads, attributes.numRegs,
                  kernel.shared_bytes, kernel.early_warps, lane_of(i));
@@ -192,12 +209,14 @@ void Runner::write(const std::vector<Round>& rounds) {
     // The pairs' offset at the start is good to a few µs over the whole run: the margin is a millisecond.
     const uint64_t origin = round.from_ns + (pairs[0].globaltimer_ns - pairs[0].monotonic_ns) - 1'000'000;
     const uint64_t count = (round.to_ns - round.from_ns + 3'000'000) / bin_ns;
-    const uint64_t missing =
-        log_.write(bins, round.first_slot, round.last_slot, origin, count, case_.kernels.size());
-    std::fprintf(json, "%s\n {\"from_ns\": %lu, \"to_ns\": %lu, \"origin_globaltimer_ns\": %lu, \"bins\": %lu, "
+    const uint64_t missing = log_.write(bins, round.first_slot, round.last_slot, origin, count, case_.kernels.size());
+    std::fprintf(json,
+                 "%s\n {\"from_ns\": %lu, \"to_ns\": %lu, \"origin_globaltimer_ns\": %lu, \"bins\": %lu, "
                  "\"missing\": %lu, \"warps\": %lu, \"launches\": [",
-                 i == 0 ? "" : ",", round.from_ns, round.to_ns, origin, count, missing, round.last_slot - round.first_slot);
-    for (size_t k = 0; k < round.launches.size(); ++k) std::fprintf(json, "%s%lu", k == 0 ? "" : ", ", round.launches[k]);
+                 i == 0 ? "" : ",", round.from_ns, round.to_ns, origin, count, missing,
+                 round.last_slot - round.first_slot);
+    for (size_t k = 0; k < round.launches.size(); ++k)
+      std::fprintf(json, "%s%lu", k == 0 ? "" : ", ", round.launches[k]);
     std::fprintf(json, "], \"phases\": [");
     for (size_t p = 0; p < round.phases.size(); ++p) {
       std::fprintf(json, "%s[\"%s\", %lu, %lu]", p == 0 ? "" : ", ", round.phases[p].name.c_str(),
@@ -211,7 +230,8 @@ void Runner::write(const std::vector<Round>& rounds) {
 }
 
 bool number(const char* name, const char* given, const char* value, int& into) {
-  if (std::string(name) != given) return false;
+  if (std::string(name) != given)
+    return false;
   into = std::atoi(value);
   return true;
 }
@@ -220,7 +240,8 @@ bool number(const char* name, const char* given, const char* value, int& into) {
 
 int main(int count, char** values) {
   Options options;
-  if (count >= 2) options.which = values[1];
+  if (count >= 2)
+    options.which = values[1];
   int seed = 1;
   for (int i = 2; i + 1 < count; i += 2) {
     if (std::string(values[i]) == "--out") {
@@ -238,9 +259,11 @@ int main(int count, char** values) {
   const std::vector<Case> cases = all_cases();
   const auto found = std::find_if(cases.begin(), cases.end(), [&](const Case& c) { return c.name == options.which; });
   if (found == cases.end() || options.out.empty()) {
-    std::fprintf(stderr, "usage: occupancy_rig CASE --out FOLDER [--rounds N] [--seed N] [--solo-ms N] [--mixed-ms N] "
-                         "[--log-gib N]\ncases:");
-    for (const Case& c : cases) std::fprintf(stderr, " %s", c.name.c_str());
+    std::fprintf(stderr,
+                 "usage: occupancy_rig CASE --out FOLDER [--rounds N] [--seed N] [--solo-ms N] [--mixed-ms N] "
+                 "[--log-gib N]\ncases:");
+    for (const Case& c : cases)
+      std::fprintf(stderr, " %s", c.name.c_str());
     std::fprintf(stderr, "\n");
     return 64;
   }
@@ -248,7 +271,8 @@ int main(int count, char** values) {
   Runner runner(*found, options);
   runner.warm_up();
   std::vector<Round> rounds;
-  for (int i = 0; i < options.rounds; ++i) rounds.push_back(runner.round(i));
+  for (int i = 0; i < options.rounds; ++i)
+    rounds.push_back(runner.round(i));
   runner.write(rounds);
   return 0;
 }

@@ -18,12 +18,12 @@
 
 #include "rig_check.h"
 
-#define DRIVER(call)                                                                                 \
-  do {                                                                                               \
-    if (CUresult error = (call); error != CUDA_SUCCESS) {                                            \
-      std::fprintf(stderr, "odd_rig: %s: error %d\n", #call, static_cast<int>(error));               \
-      std::exit(70);                                                                                 \
-    }                                                                                                \
+#define DRIVER(call)                                                                   \
+  do {                                                                                 \
+    if (CUresult error = (call); error != CUDA_SUCCESS) {                              \
+      std::fprintf(stderr, "odd_rig: %s: error %d\n", #call, static_cast<int>(error)); \
+      std::exit(70);                                                                   \
+    }                                                                                  \
   } while (0)
 
 extern "C" __global__ void odd_spin(uint64_t nanoseconds) {
@@ -34,7 +34,8 @@ extern "C" __global__ void odd_spin(uint64_t nanoseconds) {
 
 extern "C" __global__ void odd_step(int turns, float* out) {
   float value = threadIdx.x;
-  for (int i = 0; i < turns; ++i) value = value * 0.999f + 1.0f;
+  for (int i = 0; i < turns; ++i)
+    value = value * 0.999f + 1.0f;
   out[blockIdx.x * blockDim.x + threadIdx.x] = value;
 }
 
@@ -47,16 +48,21 @@ void steps(double seconds) {
   std::vector<double> lengths;
   auto step = [&] {
     const uint64_t begin = monotonic_ns();
-    for (int i = 0; i < 20; ++i) odd_step<<<528, 256>>>(20'000, out);
+    for (int i = 0; i < 20; ++i)
+      odd_step<<<528, 256>>>(20'000, out);
     RIG_RUN(cudaDeviceSynchronize());
     return double(monotonic_ns() - begin);
   };
-  for (const uint64_t until = monotonic_ns() + 1'000'000'000; monotonic_ns() < until;) step();  // until the clock has risen
-  for (const uint64_t until = monotonic_ns() + uint64_t(seconds * 1e9); monotonic_ns() < until;) lengths.push_back(step());
+  for (const uint64_t until = monotonic_ns() + 1'000'000'000; monotonic_ns() < until;)
+    step();  // until the clock has risen
+  for (const uint64_t until = monotonic_ns() + uint64_t(seconds * 1e9); monotonic_ns() < until;)
+    lengths.push_back(step());
   std::sort(lengths.begin(), lengths.end());
   double sum = 0;
-  for (double length : lengths) sum += length;
-  std::printf("step: median %.0f ns, mean %.0f ns, %zu steps\n", lengths[lengths.size() / 2], sum / lengths.size(), lengths.size());
+  for (double length : lengths)
+    sum += length;
+  std::printf("step: median %.0f ns, mean %.0f ns, %zu steps\n", lengths[lengths.size() / 2], sum / lengths.size(),
+              lengths.size());
 }
 
 void repeat(int times, uint64_t nanoseconds, int blocks, int pause_us) {
@@ -103,7 +109,8 @@ void processes() {
   for (pid_t child : children) {
     int status = 0;
     waitpid(child, &status, 0);
-    if (status != 0) std::exit(70);
+    if (status != 0)
+      std::exit(70);
   }
 }
 
@@ -125,7 +132,8 @@ void contexts() {
       DRIVER(cuCtxDestroy(context));
     });
   }
-  for (std::thread& thread : threads) thread.join();
+  for (std::thread& thread : threads)
+    thread.join();
 }
 
 }  // namespace

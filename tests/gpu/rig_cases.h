@@ -19,8 +19,8 @@ struct RigKernel {
   // Of shared memory. The same for all unless the case is about it: an SM serves one carve-out at a time, so that kernels of
   // different ones do not meet on it.
   int carveout_percent = 100;
-  int followed_by = -1;       // the dependent of a pair, launched behind this one in its stream
-  bool dependent = false;     // has no stream of its own
+  int followed_by = -1;  // the dependent of a pair, launched behind this one in its stream
+  bool dependent = false;  // has no stream of its own
 };
 
 struct Case {

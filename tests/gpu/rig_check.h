@@ -9,12 +9,12 @@
 #include <cstdio>
 #include <cstdlib>
 
-#define RIG_RUN(call)                                                                                    \
-  do {                                                                                                   \
-    if (cudaError_t error = (call); error != cudaSuccess) {                                              \
+#define RIG_RUN(call)                                                                                     \
+  do {                                                                                                    \
+    if (cudaError_t error = (call); error != cudaSuccess) {                                               \
       std::fprintf(stderr, "rig: %s:%d: %s: %s\n", __FILE__, __LINE__, #call, cudaGetErrorString(error)); \
-      std::exit(70);                                                                                     \
-    }                                                                                                    \
+      std::exit(70);                                                                                      \
+    }                                                                                                     \
   } while (0)
 
 inline uint64_t monotonic_ns() {

@@ -6,14 +6,14 @@
 #include "truth_log.h"
 
 struct Task {
-  WarpLog* log;                   // of this launch: warp by warp, block by block
-  volatile unsigned* zeroes;      // opaque to the compiler, so that registers filled from it must be kept
-  uint64_t seed;                  // of this launch
-  uint32_t kernel;                // number in the case
+  WarpLog* log;  // of this launch: warp by warp, block by block
+  volatile unsigned* zeroes;  // opaque to the compiler, so that registers filled from it must be kept
+  uint64_t seed;  // of this launch
+  uint32_t kernel;  // number in the case
   uint32_t shortest_ns, longest_ns;  // of a block
   float power;  // 0: log-uniform between them; else uniform to this power (below 1: most are long)
-  uint32_t early_warps;           // how many warps of a block leave early …
-  float early_share;              // … after this part of the block's time
+  uint32_t early_warps;  // how many warps of a block leave early …
+  float early_share;  // … after this part of the block's time
 };
 
 __device__ inline uint64_t mixed(uint64_t value) {  // splitmix64's finaliser
@@ -27,7 +27,8 @@ __device__ inline uint64_t mixed(uint64_t value) {  // splitmix64's finaliser
 __device__ inline uint64_t planned_ns(const Task& task) {
   const uint64_t bits = mixed(task.seed + 0x9e3779b97f4a7c15ull * (blockIdx.x + 1));
   const float part = float(bits >> 40) / float(1 << 24);
-  if (task.power > 0) return task.shortest_ns + uint64_t((task.longest_ns - task.shortest_ns) * powf(part, task.power));
+  if (task.power > 0)
+    return task.shortest_ns + uint64_t((task.longest_ns - task.shortest_ns) * powf(part, task.power));
   return uint64_t(task.shortest_ns * exp2f(part * log2f(float(task.longest_ns) / task.shortest_ns)));
 }
 
@@ -43,18 +44,23 @@ __device__ inline void work(const Task& task) {
   const volatile unsigned* zeroes = task.zeroes + (entry == 0 ? 1 : 0);
   unsigned held[held_registers];
 #pragma unroll
-  for (int i = 0; i < held_registers; ++i) held[i] = zeroes[i];
+  for (int i = 0; i < held_registers; ++i)
+    held[i] = zeroes[i];
   const uint32_t warp = threadIdx.x / 32, warps = blockDim.x / 32;
   uint64_t planned = planned_ns(task);
-  if (warp >= warps - task.early_warps) planned = uint64_t(planned * task.early_share);
+  if (warp >= warps - task.early_warps)
+    planned = uint64_t(planned * task.early_share);
   if (dependent == Dependent::secondary) {
     asm volatile("griddepcontrol.wait;" ::: "memory");
   }
-  while (globaltimer() - entry < planned) __nanosleep(100);
+  while (globaltimer() - entry < planned)
+    __nanosleep(100);
   unsigned mix = 0;
 #pragma unroll
-  for (int i = 0; i < held_registers; ++i) mix = mix * 31 + held[i];
-  if (mix != 0) task.zeroes[0] = mix;  // never: but the compiler cannot know
+  for (int i = 0; i < held_registers; ++i)
+    mix = mix * 31 + held[i];
+  if (mix != 0)
+    task.zeroes[0] = mix;  // never: but the compiler cannot know
   if (threadIdx.x % 32 == 0) {
     unsigned sm;
     asm volatile("mov.u32 %0, %smid;" : "=r"(sm));

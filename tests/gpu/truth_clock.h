@@ -21,8 +21,8 @@ __global__ void truth_clock(volatile unsigned long long* asked, volatile unsigne
 
 struct ClockPair {
   uint64_t monotonic_ns, globaltimer_ns;  // the same moment
-  int64_t width_ns;                       // of the intersected bracket: the pair is right within half of it
-  int64_t narrowest_ns;                   // of a single bracket
+  int64_t width_ns;  // of the intersected bracket: the pair is right within half of it
+  int64_t narrowest_ns;  // of a single bracket
 };
 
 class TruthClock {
@@ -54,7 +54,8 @@ class TruthClock {
       if (last != 0 && stamp > last) {
         granularity_ = divisor(granularity_, stamp - last);
       }
-      if (i == 1) continue;  // the kernel was not there yet
+      if (i == 1)
+        continue;  // the kernel was not there yet
       low = std::max(low, int64_t(stamp - after));
       high = std::min(high, int64_t(stamp - before));
       narrowest = std::min(narrowest, int64_t(after - before));

@@ -11,7 +11,7 @@
 
 struct WarpLog {
   uint64_t entry;  // globaltimer; 0: never written
-  uint32_t span;   // ns until the warp's last stamp
+  uint32_t span;  // ns until the warp's last stamp
   uint32_t place;  // SM | kernel << 16
 };
 

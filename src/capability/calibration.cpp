@@ -36,7 +36,8 @@ class AsInvokingUser {
       return;
     }
     own_groups_.resize(static_cast<size_t>(std::max(0, ::getgroups(0, nullptr))));
-    ::getgroups(static_cast<int>(own_groups_.size()), own_groups_.data());
+    const int got = ::getgroups(static_cast<int>(own_groups_.size()), own_groups_.data());
+    own_groups_.resize(static_cast<size_t>(std::max(0, got)));
     own_group_ = ::getegid();
     const std::vector<gid_t> groups = groups_of(*user);
     works_ =

@@ -34,7 +34,7 @@ std::vector<unsigned> other_processes(const probes::NvmlLibrary& library, kvet_n
   }
   std::vector<unsigned> others;
   for (size_t i = 0; i < std::min<size_t>(count, processes.size()); ++i) {
-    if (processes[i].pid != static_cast<unsigned>(::getpid())) {
+    if (processes[i].pid != 0 && processes[i].pid != static_cast<unsigned>(::getpid())) {
       others.push_back(processes[i].pid);
     }
   }
@@ -61,20 +61,26 @@ Result<GpuState> GpuState::open(const probes::NvmlLibrary& library, const std::s
 
 Result<void> GpuState::check_free(std::vector<std::string>& notes) const {
   const std::vector<unsigned> others = other_processes(library_, device_);
-  unsigned most = 0;
+  // What has just ended is in NVML's average for a moment still: the GPU is given two seconds to look idle twice in a row.
+  constexpr int looks = 8, idle_looks_wanted = 2;
+  unsigned last = 0;
   bool known = false;
-  for (int look = 0; look < 4; ++look) {
+  int idle_looks = 0;
+  for (int look = 0; look < looks && idle_looks < idle_looks_wanted; ++look) {
     kvet_nvml_utilization utilization{};
-    if (library_.get_utilization != nullptr && library_.get_utilization(device_, &utilization) == 0) {
-      known = true;
-      most = std::max(most, utilization.gpu);
+    if (library_.get_utilization == nullptr || library_.get_utilization(device_, &utilization) != 0) {
+      known = false;
+      break;
     }
-    constexpr timespec between{0, 150'000'000};
+    known = true;
+    last = utilization.gpu;
+    idle_looks = last < busy_percent ? idle_looks + 1 : 0;
+    constexpr timespec between{0, 250'000'000};
     ::nanosleep(&between, nullptr);
   }
-  if (most >= busy_percent) {
+  if (known && idle_looks < idle_looks_wanted) {
     return fail(ErrorKind::unavailable,
-                fmt::format("the GPU is in use ({}% of the time{})", most,
+                fmt::format("the GPU is in use ({}% of the time{})", last,
                             others.empty() ? "" : ", processes " + listed(others)),
                 {}, "Stop what runs on it, or calibrate later: shared bandwidth would look like little bandwidth");
   }

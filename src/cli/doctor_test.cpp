@@ -64,6 +64,61 @@ TEST(DoctorText, FitsThePageAndSaysEverything) {
   EXPECT_NE(missing.find("libcupti, counters"), std::string::npos) << missing;
 }
 
+// A GPU that was measured, one whose file does not count, and one that nobody measured.
+DoctorFindings with_calibrations() {
+  DoctorFindings findings = planted();
+  findings.assessment.driver.gpus = {{"NVIDIA H200", "GPU-00000000-0000-0000-0000-000000000001", "0"},
+                                     {"NVIDIA H200", "GPU-00000000-0000-0000-0000-000000000003", "1"}};
+  findings.now_s = capability::seconds_of("2026-11-30T22:00:00Z") + 3 * 86'400;
+  FoundCalibration measured{"/cache/1.toml", "00000000000000000000000000000001", {}, {}};
+  measured.calibration = {.uuid = measured.uuid,
+                          .name = "NVIDIA H200",
+                          .driver_version = "580.1",
+                          .kvet_version = "0.1.0",
+                          .time = "2026-11-30T22:00:00Z",
+                          .power_limit_mw = 700'000,
+                          .peak_bytes_per_second = 5'000'000'000'000,
+                          .buffer_bytes = 1 << 30,
+                          .notes = {"clocks were \033[31mlowered"}};
+  for (size_t i = 0; i < measured.calibration.rates.size(); ++i) {
+    measured.calibration.rates[i] = {.best = 4'500'000'000'000 - i * 1'000'000'000'000,
+                                     .median = 1'000'000'000'000,
+                                     .lowest = 900'000'000'000};
+  }
+  findings.calibrations = {measured,
+                           {"/cache/2.toml", "00000000000000000000000000000002", {}, "made with driver 1, and 2 runs now"}};
+  return findings;
+}
+
+TEST(DoctorText, SaysWhatTheDramGave) {
+  const std::string text = doctor_text(with_calibrations());
+  for (std::string_view line : split(text, '\n')) {
+    EXPECT_LE(columns(line), 100U) << line;
+  }
+  for (const char* part : {"measured 3 days ago", "power limit 700 W", "peak in theory 5.000 TB/s",
+                           "reads                     4.500 TB/s (90.0% of peak), median 1.000, lowest 0.900",
+                           "random 32-byte sectors    0.500 TB/s (10.0% of peak)", "note: clocks were \\x1b[31mlowered",
+                           "/cache/2.toml: ignored: made with driver 1",
+                           "NVIDIA H200 (GPU-00000000-0000-0000-0000-000000000003): not measured"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << " is not in\n" << text;
+  }
+  EXPECT_EQ(text.find("0001): not measured"), std::string::npos);
+}
+
+TEST(DoctorJson, HoldsCalibrationsAsValues) {
+  const auto root = report::Json::parse(doctor_json(with_calibrations()), "doctor");
+  ASSERT_TRUE(root) << root.error().message();
+  const auto& list = (*root)["calibrations"].elements();
+  ASSERT_EQ(list.size(), 2U);
+  EXPECT_EQ(list[0]["age_s"].integer(), 3 * 86'400);
+  EXPECT_EQ(list[0]["dram"]["read_write_1_1"]["bytes_per_second"].integer(), 2'500'000'000'000);
+  EXPECT_EQ(list[0]["dram"]["read_write_1_1"]["part_of_peak"].number(), 0.5);
+  EXPECT_TRUE(list[0]["memory_clock_mhz"].is_null()) << "not known is not 0";
+  EXPECT_TRUE(list[0]["dram"]["read"]["globaltimer_bytes_per_second"].is_null());
+  EXPECT_NE(list[1]["ignored"].string(), "");
+  EXPECT_FALSE(list[1].contains("dram"));
+}
+
 TEST(DoctorJson, HoldsTheSameAsValues) {
   const auto root = report::Json::parse(doctor_json(planted()), "doctor");
   ASSERT_TRUE(root) << root.error().message();

@@ -43,6 +43,7 @@ class DeviceSampler {
   [[nodiscard]] LoadTap& tap() { return tap_; }
   // CLOCK_MONOTONIC − raw as far as it is known from the start of sampling; there once samples flow.
   [[nodiscard]] int64_t coarse_offset_ns() const { return clock_offset_ns_; }
+  [[nodiscard]] int64_t coarse_error_ns() const { return clock_error_ns_; }  // by how much it may be off
 
   // What it took and what it left out; call when done().
   struct Account {
@@ -67,6 +68,7 @@ class DeviceSampler {
   bool change_interval(uint64_t interval_ns);
   void decode_rest();
   void report_lag();
+  bool settle();  // decodes again until the image could be emptied; false: sampling ended
   void wait_for_stop();
   void drain();
   bool sleep_ms(int milliseconds);  // false: a stop was requested
@@ -86,6 +88,7 @@ class DeviceSampler {
   std::vector<kvet_sampler_sample> held_;  // until the clock's bounds are known
   uint64_t first_trigger_ns_ = 0;          // raw time at which the first, dropped sample ended
   std::atomic<int64_t> clock_offset_ns_ = 0;  // coarse: CLOCK_MONOTONIC − raw
+  std::atomic<int64_t> clock_error_ns_ = 0;
   uint64_t newest_ns_ = 0;                 // raw end of the newest sample
   int64_t worst_lag_ns_ = 0;
   uint32_t overflows_ = 0;

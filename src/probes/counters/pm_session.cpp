@@ -1,6 +1,7 @@
 #include "probes/counters/pm_session.h"
 
 #include <algorithm>
+#include <cstring>
 #include <ctime>
 
 #include "probes/counters/refusal.h"
@@ -25,10 +26,6 @@ std::vector<const char*> names_of(const std::vector<Metric>& metrics) {
   }
   return names;
 }
-
-// An image that runs full, or is made anew while a sample in it waits for some unit's counts, loses what it did not take:
-// on an H200 20 ms of samples at 100 µs. So it is emptied early: when less is free than several decodings bring.
-constexpr size_t decodings_in_reserve = 3;
 
 uint64_t thread_processor_ns() {
   timespec used{};
@@ -186,17 +183,39 @@ Result<void> PmSession::configure() {
   if (auto set = set_config(); !set) {
     return set;
   }
+  values_.assign(names_.size(), 0);
+  return make_image();
+}
+
+Result<size_t> PmSession::image_size(uint32_t samples) const {
+  std::vector<const char*> names = names_;
   KVET_PM_PARAMETERS(kvet_pm_image_size, image_size, size);
   size.sampling = sampling_;
-  size.metrics = names_.data();
-  size.metric_count = names_.size();
-  size.max_samples = options_.samples_per_image;
+  size.metrics = names.data();
+  size.metric_count = names.size();
+  size.max_samples = samples;
   if (int code = library_.get_image_size(&size); code != KVET_PM_SUCCESS) {
     return refused("cuptiPmSamplingGetCounterDataSize", code);
   }
-  image_.assign(size.image_size, 0);
-  values_.assign(names_.size(), 0);
-  return reset_image();
+  return size.image_size;
+}
+
+Result<void> PmSession::make_image() {
+  const uint32_t samples = options_.samples_per_image;
+  const auto size = image_size(samples);
+  if (!size) {
+    return std::unexpected(size.error());
+  }
+  const auto half = image_size(samples / 2);
+  bytes_per_sample_ = half && *half < *size ? (*size - *half) / (samples - samples / 2) : 0;
+  image_.assign(*size, 0);
+  if (auto initialized = initialize_image(); !initialized) {
+    return initialized;
+  }
+  pristine_ = image_;
+  copy_back_ = bytes_per_sample_ > 0;
+  resets_to_check_ = 3;
+  return {};
 }
 
 Result<void> PmSession::set_config() {
@@ -225,7 +244,7 @@ Result<void> PmSession::set_config() {
   return {};
 }
 
-Result<void> PmSession::reset_image() {
+Result<void> PmSession::initialize_image() {
   KVET_PM_PARAMETERS(kvet_pm_image_initialize, image, initialize);
   initialize.sampling = sampling_;
   initialize.image_size = image_.size();
@@ -233,7 +252,28 @@ Result<void> PmSession::reset_image() {
   if (int code = library_.image_initialize(&initialize); code != KVET_PM_SUCCESS) {
     return refused("cuptiPmSamplingCounterDataImageInitialize", code);
   }
-  taken_ = 0;
+  taken_ = populated_ = 0;
+  return {};
+}
+
+Result<void> PmSession::reset_image() {
+  if (!copy_back_) {
+    return initialize_image();
+  }
+  // Samples lie at the end of the image, one after the other, behind tables whose size depends on the capacity alone. A
+  // few samples more than were begun cover what the tables take of the average.
+  constexpr size_t margin = 4;
+  const size_t unused = options_.samples_per_image - std::min<size_t>(options_.samples_per_image, populated_ + margin);
+  const size_t used_bytes = image_.size() - std::min(image_.size(), unused * bytes_per_sample_);
+  std::memcpy(image_.data(), pristine_.data(), used_bytes);
+  if (resets_to_check_ > 0) {
+    --resets_to_check_;
+    if (image_ != pristine_) {
+      copy_back_ = false;
+      return initialize_image();
+    }
+  }
+  taken_ = populated_ = 0;
   return {};
 }
 
@@ -246,13 +286,13 @@ Result<void> PmSession::take_anew() {
   if (done) {
     done = set_config();
   }
-  return done ? reset_image() : done;
+  return done ? initialize_image() : done;
 }
 
 Result<void> PmSession::start() {
   Result<void> configured;
-  if (taken_ > options_.samples_per_image / 2) {
-    configured = reset_image();  // so that a burst finds room
+  if (taken_ > 0) {
+    configured = reset_image();  // everything was decoded; a burst needs room
   }
   if (configured && next_interval_ns_ != options_.interval_ns) {
     options_.interval_ns = next_interval_ns_;
@@ -339,10 +379,9 @@ Result<PmSession::Decoded> PmSession::decode(const std::function<void(const PmSa
   evaluate_processor_ns_ += thread_processor_ns() - decoded_ns;
   decoded.samples = info.completed_samples - std::min<size_t>(taken_, info.completed_samples);
   taken_ = info.completed_samples;
-  // CUPTI appends.
+  populated_ = std::max(info.populated_samples, info.completed_samples);
   const bool between_samples = info.populated_samples == info.completed_samples;
-  const size_t reserve = std::max<size_t>(options_.samples_per_image / 4, decodings_in_reserve * decoded.samples);
-  if (decoded.more || (between_samples && taken_ + reserve >= options_.samples_per_image)) {
+  if (decoded.more || (between_samples && taken_ >= settle_at)) {
     if (auto reset = reset_image(); !reset) {
       return std::unexpected(reset.error());
     }

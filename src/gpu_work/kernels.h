@@ -41,7 +41,8 @@ inline constexpr uint64_t handshake_over = ~uint64_t{0};
 //   kvet_dram_write(records, target, vectors, passes)                    writes `vectors`
 //   kvet_dram_copy(records, source, target, vectors, passes)             reads and writes `vectors` each
 //   kvet_dram_two_to_one(records, first, second, target, vectors, passes)  reads 2 × `vectors`, writes `vectors`
-//   kvet_dram_random(records, source, sectors, accesses, seed)           reads `accesses` 32-byte sectors at random
+//   kvet_dram_random(records, source, sectors, accesses, seed)           reads `accesses` 32-byte sectors at random;
+//                                                                   seeds must differ in their high bits (32 count)
 // All arguments are uint64_t.
 inline constexpr uint32_t vector_bytes = 16, sector_bytes = 32;
 

@@ -1,7 +1,8 @@
 // Runs kvet's kernels on the CPU, thread by thread, and looks at what they touch.
 #include <gtest/gtest.h>
 
-#include <functional>
+#include <initializer_list>
+#include <map>
 
 #include "gpu_work/kernels.h"
 #include "gpu_work/ptx_interpreter.h"
@@ -14,9 +15,10 @@ constexpr uint32_t blocks = 3, threads = 32;
 
 // Every thread of the grid, one behind the other.
 PtxMemory run(const std::string& kernel, const std::vector<uint64_t>& arguments, PtxMemory memory = {}) {
+  const PtxThread prepared(kernel_text(), kernel, arguments);
   for (uint32_t block = 0; block < blocks; ++block) {
     for (uint32_t thread = 0; thread < threads; ++thread) {
-      PtxThread one(kernel_text(), kernel, arguments);
+      PtxThread one = prepared;
       one.set("%tid.x", thread);
       one.set("%ntid.x", threads);
       one.set("%ctaid.x", block);

@@ -35,7 +35,7 @@ void write(void*, const simcuda_execution* execution) {
     expected.erase(found);
   }
   for (uint64_t block = 0; block < place.blocks; ++block) {
-    BlockRecord record{static_cast<uint64_t>(execution->start_ns), static_cast<uint64_t>(execution->end_ns),
+    BlockRecord record{gpu_timer(execution->start_ns), gpu_timer(execution->end_ns),
                        static_cast<uint32_t>(block % multiprocessors), 0, 0};
     std::memcpy(reinterpret_cast<void*>(place.address + block * sizeof record), &record, sizeof record);
   }
@@ -56,6 +56,7 @@ void expect_records(uint32_t correlation, const Launch& launch) {
 }
 
 void deliver_records() {
+  finish_handshakes();
   {
     std::lock_guard guard(mutex);
     if (expected.empty()) {

@@ -41,6 +41,7 @@ struct Function {
   int argument_ns = -1;  // the argument, 64 bits, that is the time in nanoseconds that a block takes
   int work[2] = {-1, -1};  // the arguments whose product is how much all blocks do together
   int records = -1;  // the argument that says where blocks write their times
+  int handshake = -1;  // the first of four arguments that say how to answer the host
   double read_bytes = 0, write_bytes = 0, instructions = 0;  // per block
   bool is_collective = false;  // arguments: communicator, rank, transfer time in ns (64 bits each)
 };
@@ -77,6 +78,9 @@ struct Launch {  // one kernel launch, evaluated
   uint32_t launch_type = 0;
   double block_ns = 0, read_bytes = 0, write_bytes = 0, instructions = 0;  // per block
   uint64_t records = 0;  // where blocks write their times; 0: nowhere
+  uint64_t handshake_page = 0;  // where the host asks; 0: nowhere
+  uint32_t handshake_rounds = 0;
+  int64_t handshake_limit_ns = 0;
   uint64_t arguments[3]{};
 };
 struct Node {
@@ -149,6 +153,16 @@ template <class Finished>
 void wait_until(Finished finished, bool blocking);
 
 void start_host_function_thread();
+// %globaltimer when CLOCK_MONOTONIC is `at_ns`.
+uint64_t gpu_timer(int64_t at_ns);
+// A kernel that answers the host while it runs; see cuda/handshake.cpp.
+struct Handshake {
+  uint64_t page = 0, rounds = 0;
+  int64_t give_up_ns = 0;
+};
+void begin_handshake(const Handshake& handshake);
+void finish_handshakes();  // waits for those that run
+
 // The blocks of a launch write their times once it is done; see cuda/block_records.cpp.
 void expect_records(uint32_t correlation, const Launch& launch);
 // Before a caller learns that work is done: what it wrote is there then.

@@ -68,6 +68,11 @@ void evaluate_arguments(const Function& function, void** arguments, Launch& laun
   if (function.records >= 0) {
     launch.records = wide_argument(arguments, function.records);
   }
+  if (function.handshake >= 0) {
+    launch.handshake_page = wide_argument(arguments, function.handshake);
+    std::memcpy(&launch.handshake_rounds, arguments[function.handshake + 1], sizeof launch.handshake_rounds);
+    launch.handshake_limit_ns = static_cast<int64_t>(wide_argument(arguments, function.handshake + 3));
+  }
   for (int i = 0; function.is_collective && i < 3; ++i) {
     launch.arguments[i] = wide_argument(arguments, i);
   }
@@ -97,7 +102,8 @@ Result evaluate(void* function_handle, const uint32_t (&grid)[3], const uint32_t
   launch.read_bytes = function.read_bytes;
   launch.write_bytes = function.write_bytes;
   launch.instructions = function.instructions;
-  if (function.argument_ns >= 0 || function.work[0] >= 0 || function.records >= 0 || function.is_collective) {
+  if (function.argument_ns >= 0 || function.work[0] >= 0 || function.records >= 0 || function.handshake >= 0 ||
+      function.is_collective) {
     if (arguments == nullptr) {
       return error_invalid_value;
     }
@@ -125,6 +131,9 @@ Result launch_kernel(Call& call, void* function, const uint32_t (&grid)[3], cons
   node.launch.launch_type = cooperative ? 1 : 0;
   if (node.launch.records != 0 && stream->capture == nullptr) {
     expect_records(call.correlation(), node.launch);
+  }
+  if (node.launch.handshake_page != 0 && stream->capture == nullptr) {
+    begin_handshake({node.launch.handshake_page, node.launch.handshake_rounds, node.launch.handshake_limit_ns});
   }
   return enqueue(*stream, node, call.correlation());
 }

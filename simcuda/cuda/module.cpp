@@ -53,6 +53,8 @@ void set(Function& function, std::string_view setting) {
     function.argument_ns = static_cast<int>(value);
   } else if (key == "records") {
     function.records = static_cast<int>(value);
+  } else if (key == "handshake") {
+    function.handshake = static_cast<int>(value);
   } else if (key == "work") {
     function.work[0] = static_cast<int>(value);
     size_t comma = setting.find(',');

@@ -9,7 +9,9 @@
 //   //simcuda NAME work=2,3           the product of these arguments (64 bits) is how much the kernel does: read, write,
 //                                     instructions and block_ns are then per unit of it, shared by all blocks
 //   //simcuda NAME records=0          that argument is the address of 32 bytes per block in pinned memory, where each block
-//                                     writes its entry and exit (ns, 64 bits each) and its multiprocessor (32 bits)
+//                                     writes its entry and exit (ns of the GPU's timer, 64 bits) and its multiprocessor (32 bits)
+//   //simcuda NAME handshake=0        the four arguments from that one on are a page in pinned memory, how many questions to
+//                                     answer there with the GPU's timer (32 bits), 32 bits, and the time to give up after
 //   //simcuda NAME collective         arguments: communicator, rank, transfer time in ns (64 bits each)
 //
 // Else read, write and instructions are per block. A kernel that is only named in such a line exists as well.

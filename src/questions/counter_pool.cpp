@@ -3,8 +3,25 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace kvet::questions {
+namespace {
+
+// How far an execution may be from where samples see it, under this mapping. Bounded by a second, so that no sum of times
+// overflows; nothing is left to count long before that.
+int64_t guard_of(const ClockMapping& mapping) {
+  constexpr int64_t second = 1'000'000'000;
+  const auto bounded = [](std::optional<int64_t> value) {
+    return std::clamp<int64_t>(value.value_or(0), -second, second);
+  };
+  const int64_t residual =
+      mapping.residual_p95_ns ? bounded(mapping.residual_p95_ns) : 3 * bounded(mapping.residual_ns);
+  const int64_t bias = std::max(std::abs(bounded(mapping.start_bias_ns)), std::abs(bounded(mapping.end_bias_ns)));
+  return std::max<int64_t>(0, residual) + bias;
+}
+
+}  // namespace
 
 size_t span_after(const SpanSet& set, int64_t time) {
   auto found = std::ranges::upper_bound(set.spans(), time, {}, &Span::to);
@@ -52,10 +69,10 @@ DeviceSamples device_samples(const Capture& capture, DeviceId device) {
     mappings.erase(mappings.begin(), better);
   }
   bool verified = true;
-  int64_t residual = 0;
+  int64_t guard = 0;
   for (const ClockMapping* mapping : mappings) {
     verified = verified && mapping->residual_ns.has_value();
-    residual = std::max(residual, mapping->residual_ns.value_or(0));
+    guard = std::max(guard, guard_of(*mapping));
   }
   if (!any || !verified || result.samples.empty()) {
     result.reason = any ? "the alignment of the counters' clock with the executions could not be verified"
@@ -68,8 +85,7 @@ DeviceSamples device_samples(const Capture& capture, DeviceId device) {
         "busy times";
     return result;
   }
-  // Bounded by a second, so that no sum of times overflows; nothing is left to count long before that.
-  result.guard_ns = 3 * std::min<int64_t>(residual, 1'000'000'000);
+  result.guard_ns = guard;
   return result;
 }
 

@@ -17,8 +17,9 @@ namespace kvet::questions {
 struct DeviceSamples {
   std::vector<const Sample*> samples;  // by start
   double interval_ns = 0;              // median length
-  // How far apart the clocks of samples and executions may be: three times the median absolute residual of the
-  // alignment, which is two standard deviations of a normal error. Empty: unknown, `reason` says why.
+  // How far apart samples and executions may be: the 95th percentile of the alignment's residual (where that is not known,
+  // three times the median, which is two standard deviations of a normal error), and the larger of the times by which
+  // kernels begin late and end early. Empty: unknown, `reason` says why.
   std::optional<int64_t> guard_ns;
   std::string reason, advice;
 };

@@ -15,10 +15,10 @@
 namespace kvet::probes {
 namespace {
 
-// The sampler's own bracket was ±0.39 ms wide on an H200.
-constexpr int64_t search_ns = 1'500'000;
+// The sampler's own bracket was ±0.39 ms wide on an H200; its width is added.
+constexpr int64_t least_search_ns = 1'000'000;
 // Samples on either side of the train in which it is looked for.
-constexpr int64_t margin_ns = 5'000'000;
+constexpr int64_t least_margin_ns = 4'000'000;
 // With longer samples the train would take seconds, and few of its edges could be placed.
 constexpr uint64_t longest_interval_ns = 2'000'000;
 // The recorder keeps samples up to 10 ms beside the window (record/window_sink.cpp).
@@ -60,6 +60,7 @@ Result<clocks::ClockAnchor> measure(DeviceSampler& sampler, const AnchorPlan& pl
   tap.begin(plan.multiprocessors);
   auto train = run_with_limit(plan);
   const int64_t ended_ns = monotonic_ns(), coarse_ns = sampler.coarse_offset_ns();
+  const int64_t search_ns = least_search_ns + sampler.coarse_error_ns(), margin_ns = least_margin_ns + search_ns;
   // Until the samples of its end were decoded, and until it cannot lie in the recording any more.
   while (monotonic_ns() < deadline_ns && !sampler.done() &&
          (monotonic_ns() < ended_ns + quiet_ns || tap.newest_ns() + coarse_ns < ended_ns + margin_ns)) {

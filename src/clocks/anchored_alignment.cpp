@@ -60,8 +60,7 @@ int64_t offset_at(const std::vector<ClockMapping>& mappings, int64_t raw_ns) {
   for (const ClockMapping& mapping : mappings) {
     holds = mapping.from_ns <= raw_ns ? &mapping : holds;
   }
-  return holds->offset_ns +
-         std::llround(holds->drift_ns_per_s * (static_cast<double>(raw_ns - holds->from_ns) / 1e9));
+  return holds->offset_ns + std::llround(holds->drift_ns_per_s * (static_cast<double>(raw_ns - holds->from_ns) / 1e9));
 }
 
 // How far beside the mappings each anchor lies.
@@ -83,8 +82,7 @@ int64_t worst(const std::vector<int64_t>& apart) {
 }
 
 bool agree(const Alignment& alignment, const std::vector<ClockMapping>& anchors) {
-  return worst(distances(alignment.mappings, anchors)) <=
-         tolerance_ns + alignment.residual_ns + worst_p95(anchors);
+  return worst(distances(alignment.mappings, anchors)) <= tolerance_ns + alignment.residual_ns + worst_p95(anchors);
 }
 
 Expectation expectation_from(const std::vector<ClockMapping>& anchors, int64_t first_raw_ns, int64_t last_raw_ns) {
@@ -120,8 +118,8 @@ std::string describe(const Alignment& alignment) {
                    : alignment.by == AlignedBy::flows ? "stretches of starts and ends"
                                                       : "stretches of load";
   return fmt::format("{} {}, median residual {:.2f} µs, 95th percentile {:.2f} µs, drift {:.2f} µs/s",
-                     alignment.matches, by, microseconds(alignment.residual_ns), microseconds(alignment.residual_p95_ns),
-                     alignment.drift_ns_per_s / 1e3);
+                     alignment.matches, by, microseconds(alignment.residual_ns),
+                     microseconds(alignment.residual_p95_ns), alignment.drift_ns_per_s / 1e3);
 }
 
 std::string describe_biases(const ClockMapping& mapping, bool apart) {

@@ -74,8 +74,9 @@ struct World {
         warps += begin >= from && begin < to ? runs[i].blocks * 8.0 : 0;
         blocks += end >= from && end < to ? runs[i].blocks : 0;
       }
-      found.add(MeasuredLoad{raw_epoch + raw, raw_epoch + raw + interval, static_cast<float>(std::min(1.0, busy / (to - from))),
-                 static_cast<float>(warps), static_cast<float>(blocks)});
+      found.add(MeasuredLoad{raw_epoch + raw, raw_epoch + raw + interval,
+                             static_cast<float>(std::min(1.0, busy / (to - from))), static_cast<float>(warps),
+                             static_cast<float>(blocks)});
     }
     for (const Run& run : runs) {
       KernelShape shape;
@@ -154,7 +155,8 @@ TEST(AnchoredAlignment, ABusyDeviceByItsFlows) {
   ASSERT_TRUE(found) << found.error().message();
   EXPECT_LT(world.worst_error(found->mappings), 1'000) << found->said;
   const ClockMapping& mapping = found->mappings.front();
-  ASSERT_TRUE(mapping.residual_ns && mapping.residual_p95_ns && mapping.start_bias_ns && mapping.end_bias_ns) << found->said;
+  ASSERT_TRUE(mapping.residual_ns && mapping.residual_p95_ns && mapping.start_bias_ns && mapping.end_bias_ns)
+      << found->said;
   EXPECT_LT(*mapping.residual_ns, 2'000);
   EXPECT_LT(*mapping.residual_p95_ns, 5'000);
   EXPECT_NEAR(static_cast<double>(*mapping.start_bias_ns), start_delay, 800) << found->said;

@@ -50,7 +50,8 @@ Matches gather(const std::vector<WindowFit>& windows, const OffsetPath& path) {
     }
     const auto shift = static_cast<double>(window.origin_ns() - windows.front().origin_ns());
     for (const Edge& edge : window.edges(path[i])) {
-      found.edges.push_back({shift + edge.time_ns, path[i] + edge.error_ns, edge.rising ? MatchKind::start : MatchKind::end});
+      found.edges.push_back(
+          {shift + edge.time_ns, path[i] + edge.error_ns, edge.rising ? MatchKind::start : MatchKind::end});
     }
     intervals.push_back(window.interval_ns());
     for (size_t part = 0; part < parts_of_window; ++part) {
@@ -170,8 +171,8 @@ Result<Alignment> CounterAlignment::align(const Expectation* expectation) const 
     if (expectation != nullptr) {
       const int64_t raw_ns = index * options_.window_ns - options_.coarse_offset_ns;
       const auto by_coarse = static_cast<double>(expectation->offset_origin_ns - options_.coarse_offset_ns);
-      expected.corrections.push_back(by_coarse + interpolate(expectation->offsets,
-                                                             static_cast<double>(raw_ns - expectation->raw_origin_ns)));
+      expected.corrections.push_back(
+          by_coarse + interpolate(expectation->offsets, static_cast<double>(raw_ns - expectation->raw_origin_ns)));
       expected.reach_ns = expectation->reach_ns;
     }
   }

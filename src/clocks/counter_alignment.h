@@ -31,7 +31,7 @@ struct AlignmentOptions {
 enum class AlignedBy : uint8_t {
   edges,  // moments at which the device went from idle to busy or back
   flows,  // warps launched and blocks completed, in stretches of a busy device
-  load,   // the load as a whole, in such stretches
+  load,  // the load as a whole, in such stretches
 };
 
 struct Alignment {

@@ -13,7 +13,7 @@ namespace kvet::clocks {
 struct MeasuredLoad {
   int64_t start_ns = 0, end_ns = 0;  // raw
   float busy = 0;  // share of all SM cycles in which an SM had work, 0 to 1
-  float warps = 0;   // warps launched
+  float warps = 0;  // warps launched
   float blocks = 0;  // blocks completed
 };
 
@@ -23,7 +23,7 @@ struct ExpectedLoad {
   float busy = 1;  // share of the SMs that have at least one of its blocks
   float warps_at_start = 0;  // warps of the first wave: they are launched at once
   float warps_later = 0;  // the rest: spread over the execution
-  float blocks_at_end = 0;   // blocks of the last wave: they complete at once
+  float blocks_at_end = 0;  // blocks of the last wave: they complete at once
   float blocks_earlier = 0;  // the rest: spread over the execution
 };
 

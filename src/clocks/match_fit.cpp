@@ -143,7 +143,8 @@ double value_at(const MatchFit& fit, double x) {
 }
 
 MatchFit fit_matches(const std::vector<Match>& matches, double bias_limit_ns) {
-  const std::vector<Point> starts = points_of(matches, MatchKind::start, 0), ends = points_of(matches, MatchKind::end, 0);
+  const std::vector<Point> starts = points_of(matches, MatchKind::start, 0),
+                           ends = points_of(matches, MatchKind::end, 0);
   MatchFit start_fit = lay_lines(starts), end_fit = lay_lines(ends);
   start_fit.kind = MatchKind::start;
   end_fit.kind = MatchKind::end;

@@ -190,9 +190,9 @@ Result<OffsetPath> find_path(std::span<const WindowFit> windows, double search_n
   // What the anchor alone rules out needs not be followed any further.
   const WindowFit& window = windows[anchor];
   const bool is_expected = !expected.corrections.empty();
-  std::vector<Candidate> candidates =
-      is_expected ? local_minima(window, expected.corrections[anchor], expected.reach_ns)
-                  : local_minima(window, 0, search_ns);
+  std::vector<Candidate> candidates = is_expected
+                                          ? local_minima(window, expected.corrections[anchor], expected.reach_ns)
+                                          : local_minima(window, 0, search_ns);
   for (Candidate& candidate : candidates) {
     candidate.offset = window.minimum(candidate.offset, window.interval_ns() / 4);
     candidate.cost = window.cost(candidate.offset);

@@ -96,7 +96,8 @@ struct SeenPulse {
 
 std::optional<SeenPulse> see(const std::vector<Row>& rows, const Pulse& pulse, double offset, double interval) {
   const double from = pulse.entry_ns - offset - interval / 4, to = pulse.exit_ns - offset + interval / 4;
-  auto first = std::upper_bound(rows.begin(), rows.end(), from, [](double time, const Row& row) { return time < row.end; });
+  auto first =
+      std::upper_bound(rows.begin(), rows.end(), from, [](double time, const Row& row) { return time < row.end; });
   if (first == rows.begin() || first == rows.end()) {
     return std::nullopt;
   }
@@ -227,8 +228,8 @@ Result<ClockAnchor> fit_pulses(std::span<const MeasuredLoad> samples, const Puls
   anchor.to_ns = raw_origin_ns + static_cast<int64_t>(std::ceil(last));
   // Left open: where in its bracket the handshake is, how much of the unlogged time is at the start, and the mean's own
   // scatter. Errors that are spread evenly within ±h have their median at h ÷ 2, and 95% of them within 0.95 h.
-  const double half_width = std::hypot(timer->half_width, unlogged / 2,
-                                       2 * 1.4826 * scatter / std::sqrt(static_cast<double>(found.size())));
+  const double half_width =
+      std::hypot(timer->half_width, unlogged / 2, 2 * 1.4826 * scatter / std::sqrt(static_cast<double>(found.size())));
   anchor.residual_ns = std::llround(half_width / 2);
   anchor.residual_p95_ns = std::llround(0.95 * half_width);
   return anchor;

@@ -38,10 +38,10 @@ struct ClockAnchor {
   int64_t offset_ns = 0;  // CLOCK_MONOTONIC − raw
   int64_t residual_ns = 0, residual_p95_ns = 0;  // as if it were spread evenly within the bounds that are left
   // How it came about.
-  uint32_t pulses = 0;       // that could be used
-  int64_t bracket_ns = 0;    // width of what the handshakes leave open
-  int64_t unlogged_ns = 0;   // how much longer a pulse is in the samples than in its own log: launch and drain
-  int64_t scatter_ns = 0;    // median distance of a pulse from the rest
+  uint32_t pulses = 0;  // that could be used
+  int64_t bracket_ns = 0;  // width of what the handshakes leave open
+  int64_t unlogged_ns = 0;  // how much longer a pulse is in the samples than in its own log: launch and drain
+  int64_t scatter_ns = 0;  // median distance of a pulse from the rest
   int64_t from_ns = 0, to_ns = 0;  // raw: all that the train left in the samples
 };
 

@@ -12,11 +12,11 @@ namespace kvet::clocks {
 namespace {
 
 constexpr int64_t us = 1'000, ms = 1'000'000;
-constexpr int64_t monotonic_epoch = 86'400'123'456'789;          // where the train begins
-constexpr int64_t raw_epoch = 1'790'000'000'000'000'321;         // the same moment on the counters' clock
-constexpr int64_t timer_epoch = 1'789'999'999'000'000'000;       // and on the GPU's timer
+constexpr int64_t monotonic_epoch = 86'400'123'456'789;  // where the train begins
+constexpr int64_t raw_epoch = 1'790'000'000'000'000'321;  // the same moment on the counters' clock
+constexpr int64_t timer_epoch = 1'789'999'999'000'000'000;  // and on the GPU's timer
 constexpr int64_t planted_offset = monotonic_epoch - raw_epoch;  // CLOCK_MONOTONIC − raw
-constexpr int64_t coarse = planted_offset + 390 * us;            // as the sampler's bracket may be off
+constexpr int64_t coarse = planted_offset + 390 * us;  // as the sampler's bracket may be off
 
 struct Train {
   std::mt19937_64 random{7};
@@ -46,8 +46,8 @@ struct Train {
     double time = 100 * us;
     for (int i = 0; i < count; ++i) {
       const double to = uniform(300, one_way_most), back = uniform(300, one_way_most);
-      train.handshakes.push_back({monotonic_epoch + std::llround(time), monotonic_epoch + std::llround(time + to + back),
-                                  timer(time + to)});
+      train.handshakes.push_back(
+          {monotonic_epoch + std::llround(time), monotonic_epoch + std::llround(time + to + back), timer(time + to)});
       time += to + back + 2'000;
     }
   }

@@ -185,8 +185,7 @@ double WindowFit::part_minimum(double middle_ns, double reach_ns, size_t part, s
     return std::nan("");
   }
   const Selection selection{part, parts, channel};
-  const double best =
-      minimum_of(middle_ns, reach_ns, selection, channel == Channel::everything ? 0.01 : 0.002);
+  const double best = minimum_of(middle_ns, reach_ns, selection, channel == Channel::everything ? 0.01 : 0.002);
   const double there = cost_of(best, selection);
   // A minimum at the rim, or one that is hardly better than its surroundings, is none.
   const double rim = std::min(cost_of(middle_ns - reach_ns, selection), cost_of(middle_ns + reach_ns, selection));

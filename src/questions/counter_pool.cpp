@@ -8,13 +8,15 @@
 namespace kvet::questions {
 namespace {
 
-// How far an execution may be from where samples see it, under this mapping. Bounded by a second, so that no sum of times
-// overflows; nothing is left to count long before that.
+// So that no sum of times overflows; nothing is left to count long before that.
+constexpr int64_t guard_limit_ns = 1'000'000'000;
+
+int64_t bounded(std::optional<int64_t> value) {
+  return std::clamp<int64_t>(value.value_or(0), -guard_limit_ns, guard_limit_ns);
+}
+
+// How far an execution may be from where samples see it, under this mapping.
 int64_t guard_of(const ClockMapping& mapping) {
-  constexpr int64_t second = 1'000'000'000;
-  const auto bounded = [](std::optional<int64_t> value) {
-    return std::clamp<int64_t>(value.value_or(0), -second, second);
-  };
   const int64_t residual =
       mapping.residual_p95_ns ? bounded(mapping.residual_p95_ns) : 3 * bounded(mapping.residual_ns);
   const int64_t bias = std::max(std::abs(bounded(mapping.start_bias_ns)), std::abs(bounded(mapping.end_bias_ns)));

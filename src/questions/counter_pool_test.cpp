@@ -44,7 +44,8 @@ TEST(CounterPool, WithoutAPercentileItIsThreeTimesTheMedian) {
 }
 
 TEST(CounterPool, TheWorstPieceDecides) {
-  const auto device = device_samples(with_mappings({verified(0, 700, 2'000), verified(500'000, 900, 4'000)}), DeviceId{0});
+  const auto device =
+      device_samples(with_mappings({verified(0, 700, 2'000), verified(500'000, 900, 4'000)}), DeviceId{0});
   EXPECT_EQ(device.guard_ns, 4'000);
 }
 

@@ -96,6 +96,54 @@ def a_counters_clock_100us_off_is_caught(folder):
     check(abs(error - 100_000) < 5000, f"100 µs were not noticed: a sample is {error:.0f} ns off", outcome)
 
 
+def anchors(database):
+    """What the pulses said, before and after."""
+    return [fact(database, f"counters.pulses_{moment}") for moment in ("before", "after")]
+
+
+@case(bpf)
+def pulses_fix_the_clock_at_both_ends(folder):
+    """They and the executions agree: the stand-in's kernels begin and end exactly where they say."""
+    database, outcome = record(folder, "--interval", "50us")
+    for said in anchors(database):
+        check(said.startswith("GPU 0: ok: "), f"pulses: {said}", outcome)
+    said = fact(database, "counters.alignment")
+    check(said.startswith("ok: ") and "contradict" not in said and "pulses, known to" in said, f"alignment: {said}", outcome)
+    error = clock_error_ns(database)
+    check(abs(error) < 3000, f"a sample is {error:.0f} ns off", outcome)
+    differences = sums_differ(database)
+    check(not differences, "pulses are in the recording: " + "; ".join(differences), outcome)
+
+
+@case(bpf)
+def pulses_alone_fix_the_clock_in_the_host_tier(folder):
+    database, outcome = record(folder, "--interval", "50us", "--tier", "host")
+    executions, = database.execute("SELECT count(*) FROM execution").fetchone()
+    check(executions == 0, f"{executions} executions in the host tier", outcome)
+    said = fact(database, "counters.alignment")
+    check(said.startswith("ok: pulses before and after"), f"alignment: {said}; pulses: {anchors(database)}", outcome)
+    error = clock_error_ns(database)
+    check(abs(error) < 3000, f"a sample is {error:.0f} ns off", outcome)
+    residuals = database.execute("SELECT residual_ns, residual_p95_ns FROM clock_mapping WHERE residual_ns IS NOT NULL").fetchall()
+    check(residuals and all(0 < median <= high < 5000 for median, high in residuals), f"residuals: {residuals}", outcome)
+
+
+@case(bpf)
+def a_counters_clock_off_is_caught_by_pulses_too(folder):
+    database, outcome = record(folder, "--interval", "50us", "--tier", "host",
+                               KVET_SIMCUDA_COUNTER_OFFSET_NS=str(PLANTED_OFFSET_NS - 100_000))
+    error = clock_error_ns(database)
+    check(abs(error - 100_000) < 3000, f"100 µs were not noticed: a sample is {error:.0f} ns off", outcome)
+
+
+@case(bpf)
+def no_pulses_means_none(folder):
+    database, outcome = record(folder, "--interval", "50us", "--no-pulses")
+    check(anchors(database) == ["", ""], f"pulses: {anchors(database)}", outcome)
+    said = fact(database, "counters.alignment")
+    check(said.startswith("ok: ") and "pulses" not in said, f"alignment: {said}", outcome)
+
+
 @case(bpf)
 def refused_counters_drop_one_tier(folder):
     database, outcome = record(folder, KVET_SIMCUDA_COUNTERS="refused")

@@ -41,8 +41,7 @@ Result<clocks::PulseTrain> run_with_limit(const AnchorPlan& plan) {
   }).detach();
   std::unique_lock lock(running->mutex);
   if (!running->changed.wait_for(lock, plan.limit, [&] { return running->train.has_value(); })) {
-    return fail(ErrorKind::unavailable,
-                fmt::format("the driver did not come back within {} ms", plan.limit.count()));
+    return fail(ErrorKind::unavailable, fmt::format("the driver did not come back within {} ms", plan.limit.count()));
   }
   return std::move(*running->train);
 }

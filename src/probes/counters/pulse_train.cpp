@@ -111,8 +111,8 @@ Result<void> Train::pulse(const gpu_work::Function& kernel, const gpu_work::Stre
   const uint32_t blocks = context_.device().multiprocessors;
   const uint64_t address = records.device_address() + uint64_t{number} * blocks * sizeof(PulseRecord);
   const auto duration_ns = static_cast<uint64_t>(between(plan_.shortest_ns, plan_.longest_ns));
-  if (auto launched = context_.launch(stream, kernel, {.blocks = blocks, .threads = threads_per_pulse_block}, address,
-                                      duration_ns);
+  if (auto launched =
+          context_.launch(stream, kernel, {.blocks = blocks, .threads = threads_per_pulse_block}, address, duration_ns);
       !launched) {
     return launched;
   }

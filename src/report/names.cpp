@@ -362,14 +362,18 @@ std::string base_name(std::string_view raw) {
 
 PatternMaker::PatternMaker(const std::vector<std::string>& all_raw) {
   for (const std::string& raw : all_raw) {
-    names_.push_back({raw, demangle(raw)});
+    const auto [name, is_new] = ids_.try_emplace(raw, static_cast<uint32_t>(ids_.size()));
+    if (is_new) {
+      index_.add(raw, name->second);
+      index_.add(demangle(raw), name->second);
+    }
   }
 }
 
 bool PatternMaker::tells_apart(const std::string& raw, std::string_view literal) const {
-  return !literal.empty() && std::none_of(names_.begin(), names_.end(), [&](const Name& other) {
-    return other.raw != raw && (other.raw.find(literal) != none || other.decoded.find(literal) != none);
-  });
+  const auto own = ids_.find(raw);
+  return !literal.empty() &&
+         !index_.in_another(literal, own == ids_.end() ? std::numeric_limits<uint32_t>::max() : own->second);
 }
 
 std::string PatternMaker::pattern_for(const std::string& raw) const {

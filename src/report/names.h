@@ -2,10 +2,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
+
+#include "report/name_index.h"
 
 namespace kvet::report {
 
@@ -33,10 +37,8 @@ class PatternMaker {
 
  private:
   [[nodiscard]] bool tells_apart(const std::string& raw, std::string_view literal) const;
-  struct Name {
-    std::string raw, decoded;
-  };
-  std::vector<Name> names_;
+  std::unordered_map<std::string, uint32_t> ids_;  // of the raw names in the index
+  NameIndex index_;                                // raw and decoded names
 };
 
 // Decodes and shortens each name once.

@@ -55,15 +55,15 @@ Finding own_finding(const Capture& capture, const KernelSet& kernels, const OwnS
     const double whole = 100 * share.within_ns / share.time_ns;
     finding = found(
         Question::occupancy, own_id, kernels.label, 100 * share.value, "%", Evidence::attributed, share.batches,
-        fmt::format(
-            "Beside {} its own warps occupy {:.1f}% of the slots (elapsed) over {:.3f} ms, by the resource "
-            "fingerprint: {}. "
-            "{:.0f}% of that time lies in samples that hold nothing else of it; the others are shared by time and the "
-            "rates that all samples together give. Errors in points: {:.2f} by the workload's variation, {:.2f} left "
-            "open "
-            "by the data, {:.2f} by the readings, {:.2f} by the clocks.{}",
-            share.siblings.empty() ? "siblings" : "these", 100 * share.value, milliseconds, system_text(share), whole,
-            100 * share.statistical, 100 * share.open, 100 * share.reading, 100 * share.clock, doubt));
+        fmt::format("Beside {} its own warps occupy {:.1f}% of the slots (elapsed) over {:.3f} ms, by the resource "
+                    "fingerprint: {}. "
+                    "{:.0f}% of that time lies in samples that hold nothing else of it; in the others its residency "
+                    "is taken to be linear in time. Errors in points: {:.2f} by the workload's variation, {:.2f} left "
+                    "open "
+                    "by the data, {:.2f} by the readings, {:.2f} by the clocks.{}",
+                    share.siblings.empty() ? "siblings" : "these", 100 * share.value, milliseconds, system_text(share),
+                    whole, 100 * share.statistical, 100 * std::hypot(share.open, share.mixing), 100 * share.reading,
+                    100 * share.clock, doubt));
     if (share.interval) {
       finding.interval = scaled(*share.interval, 100, 0, 100);
     }

@@ -1,10 +1,15 @@
-// A sample may span more than one set of siblings, solo time included. K's warps in it are shared between these in proportion
-// to time × K's rate in each, and the rates are what the shares add up to: expectation–maximisation, which converges to the rates
-// that explain the samples best. A sample in which K ran beside one set alone is counted whole, as it is.
+// A sample may span more than one set of siblings, solo time included. K's residency is continuous where a sibling comes or goes:
+// its blocks stay, and are replaced one by one. So within a sample it is taken to be linear over the time that K runs there: the mean
+// is the sample's own, the slope that towards the neighbouring samples' means, limited so that the line stays between
+// them (van Leer's monotonised central difference); at K's own first and last sample the slope of the one neighbour there is.
+// A sample in which K ran beside one set alone counts whole, as it is.
 //
 // The interval joins independent errors: the workload's variation (batch means), what the data leave open (in resolved samples
 // what is left of the prior, else the range as a uniform distribution; both are taken as common to all samples), a bias of the
-// readings, and the clocks' residual: everything is computed once more with the samples moved by it.
+// readings, how mixed samples are shared, and the clocks' residual: everything is computed once more with the samples moved by it.
+// Where samples are longer than it takes K's residency to change, a line is wrong. So mixed samples are also shared the other way,
+// as if K had one rate beside each set (expectation–maximisation finds the rates that explain all samples best): the part of
+// the difference that mixed samples have in the set's time, up to all of it from a half on, is the half-width of this error.
 #include "questions/own_share.h"
 
 #include <algorithm>
@@ -29,12 +34,15 @@ constexpr double deviation_of_median = 1.4826;  // of a normal error: standard d
 struct Part {
   uint32_t category;
   double ns;
+  double moment;  // ns × its middle, from the start of the sample
 };
 struct Row {
   const SampleResidency* residency;
   double slots;
   size_t first_part;
   double running_ns;  // K's time in it
+  double centre;  // of that time, from the start of the sample
+  double slope;  // of the share of the warp slots, per ns
 };
 
 class Sharing {
@@ -43,7 +51,7 @@ class Sharing {
     category({});  // 0: not co-run
   }
   void add(const OwnSource& source, int64_t shift_ns);
-  void settle();  // the rates
+  void settle();  // the rates; after all add()
   [[nodiscard]] OwnShare overall() const {
     return share([](uint32_t category) { return category != 0; });
   }
@@ -52,6 +60,7 @@ class Sharing {
   [[nodiscard]] OwnShare of(const std::vector<StringId>& siblings) const;
 
  private:
+  void find_slopes(size_t first_row);
   uint32_t category(const std::vector<StringId>& siblings);
   void add_parts(const std::vector<const Execution*>& running, const DeviceTimeline& timeline, int64_t from,
                  int64_t to);
@@ -62,7 +71,7 @@ class Sharing {
   const KernelSet& kernels_;
   std::map<std::vector<StringId>, uint32_t> index_;
   std::vector<std::vector<StringId>> names_;  // by category
-  std::vector<double> rate_, time_;
+  std::vector<double> time_, rate_;
   std::vector<Row> rows_;
   std::vector<Part> parts_;
   const DeviceResidency* residency_of_row(size_t row) const;
@@ -123,10 +132,12 @@ void Sharing::add_parts(const std::vector<const Execution*>& running, const Devi
     const auto ns = static_cast<double>(edges[i + 1] - edges[i]);
     const auto same = std::find_if(parts_.begin() + static_cast<std::ptrdiff_t>(first), parts_.end(),
                                    [&](const Part& part) { return part.category == which; });
+    const double moment = ns * static_cast<double>(middle - from);
     if (same != parts_.end()) {
       same->ns += ns;
+      same->moment += moment;
     } else {
-      parts_.push_back({which, ns});
+      parts_.push_back({which, ns, moment});
     }
     time_[which] += ns;
   }
@@ -153,20 +164,49 @@ void Sharing::add(const OwnSource& source, int64_t shift_ns) {
     if (residency.own.high <= 0) {
       continue;
     }
-    Row row{&residency, slots, parts_.size(), 0};
+    Row row{&residency, slots, parts_.size(), 0, 0, 0};
     add_parts(running, *source.timeline, from, to);
     for (size_t i = row.first_part; i < parts_.size(); ++i) {
       row.running_ns += parts_[i].ns;
+      row.centre += parts_[i].moment;
     }
     if (row.running_ns > 0) {
+      row.centre /= row.running_ns;
       rows_.push_back(row);
+    }
+  }
+  find_slopes(sources_.back().first);
+}
+
+// K's mean share of the slots while it ran in the sample.
+double density(const Row& row) {
+  const Sample& sample = *row.residency->sample;
+  return row.residency->own.warps / row.slots * static_cast<double>(sample.end_ns - sample.start_ns) / row.running_ns;
+}
+
+void Sharing::find_slopes(size_t first_row) {
+  auto slope_between = [&](const Row& a, const Row& b) -> std::optional<double> {
+    const Sample &before = *a.residency->sample, &after = *b.residency->sample;
+    if (after.start_ns - before.end_ns > (before.end_ns - before.start_ns) / 2) {
+      return std::nullopt;  // not neighbours
+    }
+    const double distance = static_cast<double>(after.start_ns - before.start_ns) + b.centre - a.centre;
+    return distance > 0 ? std::optional{(density(b) - density(a)) / distance} : std::nullopt;
+  };
+  for (size_t i = first_row; i < rows_.size(); ++i) {
+    const auto left = i > first_row ? slope_between(rows_[i - 1], rows_[i]) : std::nullopt;
+    const auto right = i + 1 < rows_.size() ? slope_between(rows_[i], rows_[i + 1]) : std::nullopt;
+    if (left && right) {
+      const double least = std::min({2 * std::abs(*left), 2 * std::abs(*right), std::abs(*left + *right) / 2});
+      rows_[i].slope = *left * *right > 0 ? std::copysign(least, *left) : 0;
+    } else {
+      rows_[i].slope = left.value_or(right.value_or(0));
     }
   }
 }
 
 void Sharing::settle() {
-  // Rates in warp slots' share while K runs; all alike at the start.
-  rate_.assign(names_.size(), 1);
+  rate_.assign(names_.size(), 1);  // shares of the warp slots; all alike at the start
   std::vector<double> sum(names_.size());
   for (int round = 0; round < rounds; ++round) {
     std::ranges::fill(sum, 0.0);
@@ -176,17 +216,13 @@ void Sharing::settle() {
       for (size_t j = rows_[i].first_part; j < last; ++j) {
         all += rate_[parts_[j].category] * parts_[j].ns;
       }
-      if (all > 0) {
-        const Sample& sample = *rows_[i].residency->sample;
-        const double own =
-            rows_[i].residency->own.warps / rows_[i].slots * static_cast<double>(sample.end_ns - sample.start_ns);
-        for (size_t j = rows_[i].first_part; j < last; ++j) {
-          sum[parts_[j].category] += own * rate_[parts_[j].category] * parts_[j].ns / all;
-        }
+      const double own = density(rows_[i]) * rows_[i].running_ns;
+      for (size_t j = rows_[i].first_part; all > 0 && j < last; ++j) {
+        sum[parts_[j].category] += own * rate_[parts_[j].category] * parts_[j].ns / all;
       }
     }
-    for (size_t category = 0; category < sum.size(); ++category) {
-      rate_[category] = time_[category] > 0 ? sum[category] / time_[category] : 0;
+    for (size_t which = 0; which < sum.size(); ++which) {
+      rate_[which] = time_[which] > 0 ? sum[which] / time_[which] : 0;
     }
   }
 }
@@ -195,17 +231,17 @@ template <class Wanted>
 OwnShare Sharing::share(Wanted wanted) const {
   OwnShare result;
   std::vector<Cluster> series;
-  double value = 0, low = 0, high = 0, open = 0, reading = 0, purity = 0;
+  double value = 0, by_rates = 0, low = 0, high = 0, open = 0, reading = 0;
   for (size_t i = 0; i < rows_.size(); ++i) {
     const Row& row = rows_[i];
     const size_t last = i + 1 < rows_.size() ? rows_[i + 1].first_part : parts_.size();
-    double all = 0, here = 0, here_ns = 0;
+    double here_ns = 0, moment = 0, here = 0, all = 0;
     for (size_t j = row.first_part; j < last; ++j) {
-      const double expected = rate_[parts_[j].category] * parts_[j].ns;
-      all += expected;
+      all += rate_[parts_[j].category] * parts_[j].ns;
       if (wanted(parts_[j].category)) {
-        here += expected;
+        here += rate_[parts_[j].category] * parts_[j].ns;
         here_ns += parts_[j].ns;
+        moment += parts_[j].moment;
       }
     }
     if (here_ns <= 0) {
@@ -213,10 +249,13 @@ OwnShare Sharing::share(Wanted wanted) const {
     }
     const OwnResidency& own = row.residency->own;
     const auto length = static_cast<double>(row.residency->sample->end_ns - row.residency->sample->start_ns);
-    const double part = all > 0 ? here / all : here_ns / row.running_ns;
+    const double mean = density(row), flat = here_ns / row.running_ns;
+    const double line = std::max(0.0, mean + row.slope * (moment / here_ns - row.centre));
+    const double part = mean > 0 ? std::min(1.0, line / mean * flat) : flat;
     const double own_ns = own.warps / row.slots * length, high_ns = own.high / row.slots * length;
     series.push_back({own_ns * part, here_ns});
     value += own_ns * part;
+    by_rates += own_ns * (all > 0 ? here / all : flat);
     // In a mixed sample nothing but the slots bounds what K had in the other part.
     const double elsewhere_ns = row.running_ns - here_ns;
     low += std::max(0.0, own.low / row.slots * length - elsewhere_ns);
@@ -225,7 +264,6 @@ OwnShare Sharing::share(Wanted wanted) const {
     const double undecided = (own.high - own.low) / std::sqrt(12.0);
     open += (own.resolved ? own.prior_error : undecided) / row.slots * length * part;
     reading += own.reading_error / row.slots * length * part;
-    purity += here_ns * here_ns / row.running_ns;
     result.time_ns += here_ns;
     result.resolved_ns += own.resolved ? here_ns : 0;
     result.within_ns += elsewhere_ns <= 0 ? here_ns : 0;
@@ -245,12 +283,13 @@ OwnShare Sharing::share(Wanted wanted) const {
   result.low = low / result.time_ns;
   result.high = high / result.time_ns;
   result.open = open / result.time_ns;
+  const double mixed = 1 - result.within_ns / result.time_ns;
+  result.mixing = std::abs(value - by_rates) / result.time_ns * std::min(1.0, 2 * mixed) / normal_975;
   result.reading = bias_part * reading / result.time_ns;
   if (const auto estimate = batched_ratio(series)) {
     result.batches = estimate->clusters;
     if (estimate->interval) {
-      // Shares of mixed samples lean on the rates, and hide as much of the variation.
-      result.statistical = (estimate->interval->high - estimate->value) * result.time_ns / purity;
+      result.statistical = estimate->interval->high - estimate->value;
       result.interval = estimate->interval;  // completed by the caller
     }
   }
@@ -287,8 +326,8 @@ std::vector<OwnShare> Sharing::largest() const {
 void complete(OwnShare& share, double moved_back, double moved_on) {
   share.clock = std::abs(moved_on - moved_back) / 2;
   if (share.interval) {
-    const double half =
-        std::hypot(share.statistical, normal_975 * share.open, normal_975 * std::hypot(share.reading, share.clock));
+    const double other = std::hypot(share.open, share.mixing, std::hypot(share.reading, share.clock));
+    const double half = std::hypot(share.statistical, normal_975 * other);
     share.interval = Interval{share.value - half, share.value + half};
   }
 }

@@ -21,6 +21,7 @@ struct OwnShare {
   uint64_t batches = 0;
   double statistical = 0;  // half-width of the workload's own variation
   double open = 0;         // standard error: what the data leave open
+  double mixing = 0;       // standard error: how samples that span several sets are shared
   double reading = 0, clock = 0;  // standard errors: a reading's bias, and the clocks' residual at starts and ends
   double resolved_ns = 0;  // of time_ns
   double within_ns = 0;    // of time_ns, in samples in which K ran beside this set alone

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <limits>
 
 #include "base/terminal.h"
 #include "capability/libraries.h"
@@ -165,6 +166,8 @@ Result<void> Recording::start_counters() {
   if (options_.counters == Counters::off) {
     return {};
   }
+  // What is sampled until the target starts is no part of the recording, and there are the sampler's own pulses in it.
+  sink_.set_from(std::numeric_limits<int64_t>::max());
   // Finding the GPU, configuring and starting takes about a second; the limit is for a driver that hangs.
   constexpr auto patience = std::chrono::seconds(10);
   const bool ready = sampler_->wait_ready(sink_, patience);

@@ -68,6 +68,14 @@ double ReachableBandwidth::at(double read_share) const {
 }
 
 std::optional<bool> ReachableBandwidth::saturated(const Sample& sample) const {
+  return reaches(sample, saturated_share);
+}
+
+std::optional<bool> ReachableBandwidth::perhaps_saturated(const Sample& sample) const {
+  return reaches(sample, calibrated_ ? saturated_share : saturated_share * least_share_of_peak / share_of_peak);
+}
+
+std::optional<bool> ReachableBandwidth::reaches(const Sample& sample, double share) const {
   const auto read = plausible_count(sample.dram_read_bytes), write = plausible_count(sample.dram_write_bytes);
   if (!known() || !read || !write || sample.end_ns <= sample.start_ns) {
     return std::nullopt;
@@ -77,7 +85,7 @@ std::optional<bool> ReachableBandwidth::saturated(const Sample& sample) const {
     return false;
   }
   const double seconds = static_cast<double>(sample.end_ns - sample.start_ns) / 1e9;
-  return bytes >= saturated_share * at(*read / bytes) * seconds;
+  return bytes >= share * at(*read / bytes) * seconds;
 }
 
 }  // namespace kvet::questions

@@ -29,8 +29,14 @@ class ReachableBandwidth {
   [[nodiscard]] double at(double read_share) const;
   // Empty where the sample lacks its bytes, holds implausible ones, or nothing is known of the device.
   [[nodiscard]] std::optional<bool> saturated(const Sample& sample) const;
+  // For splitting: without a calibration, from where on the memory may be saturated, whatever the mix. An H200 gives copies 82% of
+  // its theoretical peak (measured); a method for saturated samples does no harm where there is some room left, while the one
+  // for unsaturated samples goes wrong where there is none.
+  static constexpr double least_share_of_peak = 0.82;
+  [[nodiscard]] std::optional<bool> perhaps_saturated(const Sample& sample) const;
 
  private:
+  [[nodiscard]] std::optional<bool> reaches(const Sample& sample, double share) const;
   struct Point {
     double read_share, bytes_per_s;
   };

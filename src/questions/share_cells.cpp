@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <cmath>
 
+#include "questions/share_progress.h"
 #include "questions/spans.h"
 
 namespace kvet::questions {
 namespace {
 
 constexpr size_t most_columns_of_set = 12, most_columns_of_all = 16;
-constexpr size_t most_systems = 64;  // sets with a regression of their own: about 30 blocks × 14² doubles each, 3 MB in all
+constexpr size_t most_systems =
+    64;  // sets with a regression of their own: about 30 blocks × 14² doubles each, 3 MB in all
 constexpr uint64_t least_rows_of_set = 30;
 constexpr size_t most_progress = 6;  // launch shapes whose cost alone is looked up
 
@@ -167,7 +169,9 @@ std::optional<double> ShareCells::residual_squares() const {
 }
 
 void ShareCells::balance(const Capture& capture, DeviceId device) {
-  if (!input_.pinned || !input_.solo) {
+  gather_stretches();
+  saturated_by_rows_ = input_.pinned;
+  if (stretches_.empty()) {
     return;
   }
   std::vector<bool> wanted(capture.shapes.size());
@@ -186,8 +190,17 @@ void ShareCells::balance(const Capture& capture, DeviceId device) {
   std::ranges::stable_sort(parties, std::greater<>{}, [&](size_t party) { return present_[party]; });
   parties.resize(std::min(parties.size(), most_progress));
   std::vector<size_t> party_of(capture.shapes.size(), ShareSystem::every_block);
+  // A count that saturation does not hold tells more by the warps.
+  const std::map<uint32_t, SoloCost> by_progress =
+      input_.pinned ? costs_by_progress(capture, device, table_, input_) : std::map<uint32_t, SoloCost>{};
   for (size_t party : parties) {
-    if (const auto cost = input_.solo(table_.parties[party].shape)) {
+    const ShapeId shape = table_.parties[party].shape;
+    auto cost = input_.solo ? input_.solo(shape) : std::nullopt;
+    if (const auto other = by_progress.find(shape.value); other != by_progress.end()) {
+      // Alone where that is surer; siblings may take an execution's lines out of L2, and then it costs more than alone.
+      cost = cost && cost->standard_error < other->second.standard_error ? cost : other->second;
+    }
+    if (cost) {
       progress_[party].cost = *cost;
       party_of[table_.parties[party].shape.value] = party;
     }
@@ -204,6 +217,13 @@ void ShareCells::balance(const Capture& capture, DeviceId device) {
                                      static_cast<double>(execution.end_ns - execution.start_ns);
     }
   }
+  bool own_known = true;
+  for (const Stretch& stretch : stretches_) {
+    for (const auto& [party, warp_ns] : stretch.warp_ns) {
+      own_known = own_known && (!table_.parties[party].own || progress_.contains(party));
+    }
+  }
+  saturated_by_rows_ = input_.pinned || own_known;
 }
 
 }  // namespace kvet::questions

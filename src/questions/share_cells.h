@@ -25,6 +25,8 @@ class ShareCells {
   [[nodiscard]] std::optional<ShareEstimate> evaluate(size_t without_block = ShareSystem::every_block) const;
   // What the standard errors of the solo costs do to K's share.
   [[nodiscard]] double solo_error() const;
+  // How far the regression on saturated samples and what the warps would ask for lie apart, where it takes one of them.
+  [[nodiscard]] double model_error();
 
  private:
   // Sums over samples of one kind.
@@ -55,18 +57,26 @@ class ShareCells {
   void sort_into_cells();
   void add_up(Cell& cell, const Seen& seen) const;
   void build(Systems systems);
-  // Counts per warp and ns, of parties whose progress is known.
-  using Rates = std::map<size_t, double>;
+  // Neighbouring saturated samples of one set, few enough to go over them again and again.
+  struct Stretch {
+    const Cell* cell;
+    size_t set;
+    std::vector<std::pair<size_t, double>> warp_ns;
+    double copies = 0, count = 0;
+    double corun_ns = 0, length_ns = 0;
+  };
 
-  // evaluate() in parts (share_split.cpp). `raised`: the party whose solo cost is taken one standard error higher.
+  // evaluate() in parts (share_split.cpp, share_saturated.cpp). `raised`: the party whose solo cost is taken one standard error
+  // higher.
   struct Split;
-  [[nodiscard]] std::optional<Split> split(const Cell& cell, size_t set, const Sums& sums, size_t without_block,
-                                           const Rates& rates) const;
-  [[nodiscard]] Split split_by_progress(const Cell& cell, const Sums& sums, const Coefficients* demand,
-                                        const Rates& rates) const;
-  [[nodiscard]] Rates progress_rates(size_t without_block, size_t raised) const;
+  struct Saturated;
+  [[nodiscard]] bool by_rows(const Cell& cell) const { return cell.saturated && !cell.single && saturated_by_rows_; }
+  [[nodiscard]] std::optional<Split> split(const Cell& cell, size_t set, const Sums& sums, size_t without_block) const;
+  [[nodiscard]] Saturated split_saturated(size_t without_block, size_t raised) const;
+  [[nodiscard]] std::map<size_t, double> left_for_saturation(size_t without_block, size_t raised) const;
   [[nodiscard]] std::optional<ShareEstimate> evaluate(size_t without_block, size_t raised) const;
   [[nodiscard]] const ShareSystem* system_for(const Cell& cell, size_t set) const;
+  void gather_stretches();
 
   const ShareTable& table_;
   const ShareInput& input_;
@@ -76,6 +86,8 @@ class ShareCells {
   std::map<std::pair<size_t, bool>, Cell> cells_;  // by set and saturation
   std::optional<ShareSystem> all_;  // without saturation
   std::map<size_t, Progress> progress_;  // by party
+  std::vector<Stretch> stretches_;
+  bool saturated_by_rows_ = false;
   uint64_t samples_ = 0;
 };
 

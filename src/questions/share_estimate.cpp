@@ -49,13 +49,15 @@ std::optional<double> share_half_width(const std::vector<double>& without_block,
 ShareResult estimate_shares(const Capture& capture, DeviceId device, const ShareTable& table, const ShareInput& input) {
   ShareResult result;
   if (table.sampled_ns <= 0) {
-    result.reason = table.unresolved_ns > 0
-                        ? "unresolved: which warps are whose beside its siblings is not determined, and shares rest on it"
-                        : "no sample lies in co-run time of this kernel";
-    result.advice = table.unresolved_ns > 0
-                        ? "give one of the kernels another block size or register count, or record it beside one sibling "
-                          "at a time"
-                        : "record with a shorter --interval, or longer";
+    result.reason =
+        table.unresolved_ns > 0
+            ? "unresolved: which warps are whose beside its siblings is not determined, and shares rest on it"
+            : "no sample lies in co-run time of this kernel";
+    result.advice =
+        table.unresolved_ns > 0
+            ? "give one of the kernels another block size or register count, or record it beside one sibling "
+              "at a time"
+            : "record with a shorter --interval, or longer";
     return result;
   }
   ShareCells cells{table, input, lag_that_fits(table, input), ShareCells::Systems::each_set};
@@ -67,8 +69,9 @@ ShareResult estimate_shares(const Capture& capture, DeviceId device, const Share
   cells.balance(capture, device);
   auto estimate = cells.evaluate();
   if (!estimate) {
-    result.reason = cells.samples() < 30 ? "too few samples of its co-run time for a regression"
-                                         : "the warps of the kernels rise and fall together too much to tell who causes what";
+    result.reason = cells.samples() < 30
+                        ? "too few samples of its co-run time for a regression"
+                        : "the warps of the kernels rise and fall together too much to tell who causes what";
     result.advice = "record longer, or with a shorter --interval; once alone would help";
     return result;
   }
@@ -78,6 +81,7 @@ ShareResult estimate_shares(const Capture& capture, DeviceId device, const Share
     }
   }
   estimate->solo_error = cells.solo_error();
+  estimate->model_error = cells.model_error();
   result.estimate = std::move(estimate);
   return result;
 }

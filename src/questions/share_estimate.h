@@ -36,7 +36,7 @@ struct SharePart {
 };
 
 struct ShareEstimate {
-  double own = 0;     // K's counts in its sampled co-run time
+  double own = 0;  // K's counts in its sampled co-run time
   double device = 0;  // everybody's: own, the other parts, copies, earlier and nobody add up to it
   double time_ns = 0;
   std::vector<SharePart> parts;  // K's among them, nothing left out
@@ -46,6 +46,7 @@ struct ShareEstimate {
   // own, with one stretch of time left out of the regression, by block; and what the solo costs' errors do to it.
   std::vector<double> without_block;
   double solo_error = 0;
+  double model_error = 0;  // how far two ways to split saturated samples lie apart, where neither is sure
   uint64_t samples = 0;
   double lag_ns = 0;
 

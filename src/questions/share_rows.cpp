@@ -37,8 +37,8 @@ class Copies {
       if (part <= 0) {
         continue;
       }
-      const double bytes = static_cast<double>(transfer->bytes) * part /
-                           static_cast<double>(transfer->end_ns - transfer->start_ns);
+      const double bytes =
+          static_cast<double>(transfer->bytes) * part / static_cast<double>(transfer->end_ns - transfer->start_ns);
       const TransferKind kind = transfer->kind;
       const bool reads = kind != TransferKind::host_to_device && kind != TransferKind::memset;
       const bool writes = kind != TransferKind::device_to_host;
@@ -101,8 +101,8 @@ void fill(ShareRow& row, const SampleResidency& residency, const CollectivePhase
 
 // Stretches of time with about as many co-run rows each: by rows, since co-run time may be rare.
 void cut_into_blocks(ShareTable& table, size_t bands) {
-  const auto corun = static_cast<size_t>(
-      std::ranges::count_if(table.rows, [](const ShareRow& row) { return row.corun_ns > 0; }));
+  const auto corun =
+      static_cast<size_t>(std::ranges::count_if(table.rows, [](const ShareRow& row) { return row.corun_ns > 0; }));
   // A block of fewer than 5 samples is shorter than what makes neighbouring samples alike.
   table.blocks = std::clamp<size_t>(corun / 5, 1, bands);
   size_t seen = 0;

@@ -16,10 +16,10 @@ namespace kvet::questions {
 
 // Somebody who causes counts.
 enum class PartyKind : uint8_t {
-  kernel,        // resident warps of one launch shape
-  waiting,       // of a collective, before its last rank has begun: it spins
+  kernel,  // resident warps of one launch shape
+  waiting,  // of a collective, before its last rank has begun: it spins
   transferring,  // of a collective, after that
-  unexplained,   // warps that no recorded execution holds
+  unexplained,  // warps that no recorded execution holds
 };
 struct Party {
   PartyKind kind = PartyKind::kernel;
@@ -29,7 +29,7 @@ struct Party {
 
 struct ShareRow {
   const Sample* sample = nullptr;
-  size_t set = 0;    // of DeviceResidency::sets
+  size_t set = 0;  // of DeviceResidency::sets
   size_t block = 0;  // stretch of time: errors within one are taken for dependent
   double corun_ns = 0;  // K beside siblings, where the sample counts for that
   double length_ns = 0;
@@ -42,10 +42,11 @@ struct ShareTable {
   std::vector<Party> parties;
   std::vector<ShareRow> rows;  // resolved samples, by start
   size_t blocks = 0;
-  double corun_ns = 0;        // all of K's co-run time
-  double sampled_ns = 0;      // of it in samples that count
-  double unresolved_ns = 0;   // of it in samples whose residency is not resolved
-  bool inside = false;  // those samples lie wholly inside co-run time; else those with at least half of it count, by overlap
+  double corun_ns = 0;  // all of K's co-run time
+  double sampled_ns = 0;  // of it in samples that count
+  double unresolved_ns = 0;  // of it in samples whose residency is not resolved
+  bool inside =
+      false;  // those samples lie wholly inside co-run time; else those with at least half of it count, by overlap
 };
 
 // `bands`: blocks of time that co-run samples are cut into.

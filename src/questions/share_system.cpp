@@ -31,6 +31,7 @@ ShareSystem::ShareSystem(const std::vector<Party>& parties, const std::vector<do
   for (size_t i = 0; i < order.size(); ++i) {
     column_[order[i]] = i < separate ? i : parties[order[i]].own ? separate : separate + 1;
   }
+  separate_ = separate;
   party_columns_ = separate + (separate < order.size() ? 2 : 0);
   squares_.assign(columns(), 0);
 }

@@ -42,6 +42,8 @@ class ShareSystem {
 
   // Whether the rows determine the unknowns well enough to be asked.
   [[nodiscard]] bool determined() const { return determined_; }
+  // Whether that party has a column of its own.
+  [[nodiscard]] bool separate(size_t party) const { return column_[party] < separate_; }
   [[nodiscard]] double condition() const { return condition_; }
   [[nodiscard]] uint64_t rows() const { return rows_; }
   // Without the rows of one block, or with every block.
@@ -51,7 +53,7 @@ class ShareSystem {
   [[nodiscard]] size_t columns() const { return party_columns_ + 2; }
 
   std::vector<size_t> column_;  // by party; npos: none
-  size_t party_columns_ = 0;
+  size_t party_columns_ = 0, separate_ = 0;
   std::map<size_t, NonNegativeLeastSquares> by_block_;
   std::vector<size_t> used_;  // columns that any row has
   std::vector<double> squares_;  // of each column

@@ -29,7 +29,7 @@ typedef int64_t kvet_i64;
 #endif
 
 // Bumped whenever anything in this file changes shape. The recorder refuses a library of another version.
-#define KVET_ABI_VERSION 2u
+#define KVET_ABI_VERSION 3u
 
 // ---------------------------------------------------------------------------------------------------------------
 // Records: 64 bytes each, so that a batch of 8, 64 or 256 has a constant size for the BPF verifier.
@@ -199,8 +199,12 @@ struct kvet_table {
   kvet_u32 cupti_version;  // as cuptiGetVersion says it; 0: unknown
   kvet_u64 batches_sent;  // what was handed over so far: tells the tail that a full ring lost, also after a SIGKILL
   kvet_u64 records_sent;
+  // When CUPTI was last asked for what it holds, and answered; 0: never yet. What a process that ends without its exit
+  // handlers takes with it is no older.
+  kvet_u64 flushed_ns;
+  kvet_u64 reserved[7];
 };
-KVET_STATIC_ASSERT(sizeof(struct kvet_table) == 64, "table header is 64 bytes");
+KVET_STATIC_ASSERT(sizeof(struct kvet_table) == 128, "table header is 128 bytes");
 
 // Why the injected library is or is not recording; doctor and report turn it into a sentence.
 enum kvet_inject_status {

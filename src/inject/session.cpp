@@ -266,8 +266,10 @@ uint32_t Session::flush_turn(bool last) {
   const uint64_t completed = collector.completed_buffers();
   const bool asking = settings_.flush_ms != 0;
   if (asking && (completed == completed_before_ || ++turns_skipped_ >= at_least_every)) {
+    const uint64_t asked_ns = monotonic_ns();
     cupti_.flush_all(0);
     turns_skipped_ = 0;
+    __atomic_store_n(&collector.table.header()->flushed_ns, asked_ns, __ATOMIC_RELEASE);
   }
   completed_before_ = collector.completed_buffers();
   if (flush_thread_.abandoned()) {

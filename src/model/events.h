@@ -247,6 +247,7 @@ enum class LossKind : uint8_t {
   sampler_died,
   store_failed,
   unjoined,
+  ended_without_exit_handlers,  // processes, not records: how much each took with it cannot be known
 };
 struct Loss {
   Source source = Source::recorder;

@@ -60,6 +60,10 @@ Explanation explain(LossKind kind) {
       return {"they could not be written to the capture file", "free some space on that disk"};
     case LossKind::unjoined:
       return {"they refer to something that was not recorded", "expected at the edges of a recording"};
+    case LossKind::ended_without_exit_handlers:
+      return {"so many processes ended without their exit handlers (a signal, _exit, exec): what CUPTI still held is missing, "
+              "a tenth of a second of records as a rule",
+              "let them end by exit(), or let the part that counts end before they do"};
   }
   return {"for an unknown reason", ""};
 }

@@ -75,7 +75,7 @@ TEST_F(Quality, LossesAddUpBySource) {
 }
 
 TEST_F(Quality, EveryLossIsExplained) {
-  for (int kind = 0; kind <= static_cast<int>(LossKind::unjoined); ++kind) {
+  for (int kind = 0; kind <= static_cast<int>(LossKind::ended_without_exit_handlers); ++kind) {
     device.capture.losses = {{Source::recorder, static_cast<LossKind>(kind), {}, 1, {}, {}}};
     value("quality.losses");
     const Finding* loss = find(findings, "quality.loss");
@@ -154,6 +154,14 @@ TEST_F(Quality, BlocksAgainstExecutions) {
   expect_unavailable("quality.blocks", "unknown grid");
   device.capture.samples.clear();
   expect_unavailable("quality.blocks", "no counter samples");
+}
+
+// A kernel of 30 s in a recording of 10: CUPTI has nothing to say about it yet.
+TEST_F(Quality, AKernelThatHadNotEnded) {
+  call(ApiKind::launch_kernel, 1, 0, 10);
+  expect_unavailable("quality.executions", "1 launches were recorded and no kernel had ended");
+  device.capture.api_calls[0].source = Source::uprobe;  // the host tier sees no executions anyway
+  expect_unavailable("quality.executions", "holds no executions");
 }
 
 TEST_F(Quality, CausalityOfStarts) {

@@ -121,6 +121,7 @@ Result<void> Recording::choose_tier() {
       return std::unexpected(ring.error());
     }
     memory_.emplace(std::move(*ring));
+    memory_processes_.emplace(*memory_, processes_);
   }
   if (!plan_.reason.empty() && options_.tier == TierChoice::automatic) {
     print_note("tier " + plan_.base + ": " + plan_.reason);

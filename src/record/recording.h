@@ -15,6 +15,7 @@
 #include "record/injection.h"
 #include "record/kernel_sources.h"
 #include "record/loss_ledger.h"
+#include "record/memory_processes.h"
 #include "record/private_library.h"
 #include "record/record.h"
 #include "record/signals.h"
@@ -88,6 +89,7 @@ class Recording {
   std::unique_ptr<probes::ActivityDecoder> activity_;
   std::unique_ptr<KernelSources> kernel_;
   std::optional<probes::MemoryRing> memory_;
+  std::optional<MemoryProcesses> memory_processes_;
   std::unique_ptr<probes::SamplerClient> sampler_;
   std::optional<Signals> signals_;
   std::optional<Target> target_;
@@ -96,7 +98,12 @@ class Recording {
   std::set<int32_t> alive_;            // processes of the target, where eBPF follows them
   std::set<int32_t> missing_;          // of these, gone at the last look
   std::set<ProcessId> with_table_;     // and those whose injected library showed itself
-  std::vector<ProcessId> exited_;      // to be finished once the rings were read
+  struct Exited {
+    ProcessId process;
+    int64_t time_ns;
+  };
+  std::vector<Exited> exited_;         // to be finished once the rings were read
+  uint64_t forged_batches_ = 0;        // of the memory file: they name no table
   std::set<std::string> complained_;   // each failure is said once
   size_t without_activity_ = 0;        // processes whose injected library cannot record
   bool cuda_seen_ = false;

@@ -103,12 +103,16 @@ void Recording::on_news(ProcessNews& news) {
       return;
     }
     case ProcessNews::Change::exec: {
+      const ProcessId before = processes_.at(news.pid, news.time_ns);
       const ProcessId process = processes_.exec(news.pid, news.time_ns, news.name, news.command_line, news.used_cuda);
       threads_.set_process(process, news.pid, processes_.process(process).namespace_pid);
+      if (before != process) {
+        exited_.push_back({before, news.time_ns});
+      }
       return;
     }
     case ProcessNews::Change::end:
-      exited_.push_back(processes_.at(news.pid, news.time_ns));
+      exited_.push_back({processes_.at(news.pid, news.time_ns), news.time_ns});
       processes_.end(news.pid, news.time_ns, news.exit_code);
       alive_.erase(news.pid);
       kernel_->forget_process(news.pid);
@@ -158,24 +162,20 @@ void Recording::poll_memory_ring(bool at_end) {
     return;
   }
   const auto handler = [this](const kvet_batch_header& header, std::span<const kvet_record> records) {
-    // Without eBPF nobody else says which processes there are.
-    const auto pid = static_cast<int32_t>(header.target_pid);
     const int64_t now = monotonic_ns();
-    const bool known = std::ranges::any_of(processes_.processes(), [&](const Process& one) { return one.pid == pid; });
-    if (!known) {
-      processes_.begin({.pid = pid,
-                        .namespace_pid = pid,
-                        .name = process_name(pid),
-                        .command_line = command_line(pid),
-                        .start_ns = window_from_ns_ - options_.delay_ns});
+    auto sender = memory_processes_->sender(header, now, window_from_ns_ - options_.delay_ns);
+    if (!sender) {
+      ++forged_batches_;
+      return;
     }
-    const ProcessId process = processes_.at(pid, now);
-    if (with_table_.insert(process).second) {
-      if (auto table = memory_->table(header)) {
-        activity_->set_table(process, std::move(*table));
-      }
+    if (sender->before_exec) {
+      activity_->finish(*sender->before_exec, now);
     }
-    activity_->decode(process, header, records);
+    if (sender->table) {
+      with_table_.insert(sender->process);
+      activity_->set_table(sender->process, std::move(*sender->table));
+    }
+    activity_->decode(sender->process, header, records);
   };
   if (at_end) {
     memory_->drain(handler);
@@ -186,9 +186,9 @@ void Recording::poll_memory_ring(bool at_end) {
 
 void Recording::finish_exited() {
   // Their last batches were in the ring before their exit was told, and the ring was read since.
-  for (const ProcessId process : exited_) {
+  for (const Exited& exited : exited_) {
     if (activity_) {
-      activity_->finish(process);
+      activity_->finish(exited.process, exited.time_ns);
     }
   }
   exited_.clear();
@@ -291,6 +291,11 @@ void Recording::drain() {
   poll_sources();
   poll_memory_ring(true);
   finish_exited();
+  if (activity_ && memory_processes_) {
+    for (const ProcessId process : memory_processes_->ended()) {
+      activity_->finish(process, monotonic_ns());
+    }
+  }
   if (activity_) {
     activity_->finish_all();
   }

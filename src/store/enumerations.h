@@ -129,6 +129,7 @@ constexpr const char* enumerator(LossKind value) {
     case LossKind::sampler_died: return "sampler_died";
     case LossKind::store_failed: return "store_failed";
     case LossKind::unjoined: return "unjoined";
+    case LossKind::ended_without_exit_handlers: return "ended_without_exit_handlers";
   }
   return nullptr;
 }

@@ -92,6 +92,9 @@ struct ProcessState {
   std::vector<kvet_record_transfer> homeless_transfers;
   std::optional<ShapeId> nameless;
   bool finished = false;
+  bool end_was_told = false;
+  uint64_t rejections_told = 0;
+  std::optional<Result<kvet_table>> last_header;  // once the table is closed
   ActivityDecoder::Totals totals;
 };
 // Executions kept until their device is known: its record comes with the first buffers. 64 MiB at most.
@@ -116,7 +119,11 @@ class ActivityDecoder::Implementation {
   std::map<ProcessId, ProcessState>& states() { return states_; }
 
   void decode(ProcessState& process, const kvet_batch_header& header, std::span<const kvet_record> records);
-  void finish(ProcessState& process);
+  struct End {
+    bool certain = false;  // it has ended, or runs another program
+    std::optional<int64_t> time_ns;
+  };
+  void finish(ProcessState& process, End end);
   void lose(const ProcessState& process, Source source, LossKind kind, uint64_t count,
             std::optional<int64_t> first_ns = {}, std::optional<int64_t> last_ns = {}) {
     if (count > 0) {
@@ -125,7 +132,7 @@ class ActivityDecoder::Implementation {
   }
   // The process runs another program now, with a library that counts from zero.
   void restart(ProcessState& process) {
-    finish(process);
+    finish(process, {.certain = true, .time_ns = {}});
     const Totals totals = process.totals;
     const ProcessId id = process.id;
     process = ProcessState{};
@@ -136,6 +143,7 @@ class ActivityDecoder::Implementation {
   }
 
  private:
+  void tell_end(ProcessState& process, const kvet_table& header, End end);
   void read_table(ProcessState& process, uint64_t used);
   void record(ProcessState& process, const kvet_record& record);
   bool execution(ProcessState& process, const kvet_record_execution& record);
@@ -175,6 +183,7 @@ void ActivityDecoder::Implementation::decode(ProcessState& process, const kvet_b
   if (header.sequence == 0 && process.next_sequence > 0) {
     restart(process);
   }
+  process.finished = false;  // a batch that came late is finished later
   if (header.sequence > process.next_sequence && header.records_before >= process.records) {
     lose(process, Source::usdt, LossKind::batch_gap, header.records_before - process.records);
   }
@@ -391,7 +400,27 @@ DeviceId ActivityDecoder::Implementation::unknown_device() {
   return devices_.add(sink_, unknown);
 }
 
-void ActivityDecoder::Implementation::finish(ProcessState& process) {
+// The library says goodbye at exit. Where it did not, CUPTI held records that nobody will see.
+void ActivityDecoder::Implementation::tell_end(ProcessState& process, const kvet_table& header, End end) {
+  const auto since = header.flushed_ns == 0 || header.flushed_ns > latest_time
+                         ? std::nullopt
+                         : std::optional{signed_time(header.flushed_ns)};
+  const bool recorded = header.status == KVET_INJECT_RECORDING || header.status == KVET_INJECT_NO_PROBE;
+  if (process.end_was_told) {
+    return;
+  }
+  if (header.status == KVET_INJECT_READER_GONE) {
+    process.end_was_told = true;
+    lose(process, Source::usdt, LossKind::no_reader, 1, since);
+  } else if (end.certain && recorded && header.finished == 0) {
+    process.end_was_told = true;
+    // A target's clock may be anything; ours is not.
+    const bool in_order = since && (!end.time_ns || *since <= *end.time_ns);
+    lose(process, Source::cupti, LossKind::ended_without_exit_handlers, 1, in_order ? since : std::nullopt, end.time_ns);
+  }
+}
+
+void ActivityDecoder::Implementation::finish(ProcessState& process, End end) {
   if (std::exchange(process.finished, true)) {
     return;
   }
@@ -401,12 +430,26 @@ void ActivityDecoder::Implementation::finish(ProcessState& process) {
       read_table(process, header->used);
       if (header->batches_sent > process.next_sequence && header->records_sent > process.records) {
         lose(process, Source::usdt, LossKind::batch_gap, header->records_sent - process.records);
+        process.next_sequence = header->batches_sent;
+        process.records = header->records_sent;
       }
+      tell_end(process, *header, end);
     }
   }
   house_the_homeless(process, true);
   process.launches.finish(emit_launch(process));
-  lose(process, Source::usdt, LossKind::unknown_record, process.totals.rejected_records);
+  lose(process, Source::usdt, LossKind::unknown_record,
+       process.totals.rejected_records - std::exchange(process.rejections_told, process.totals.rejected_records));
+  // Processes come and go in a long recording: of one that is over, only its counts and what its table said stay.
+  process.entries = {};
+  process.launches = {};
+  process.homeless = {};
+  process.homeless_transfers = {};
+  process.nameless.reset();
+  if (end.certain && process.table.valid()) {
+    process.last_header = process.table.header();
+    process.table = Table{};
+  }
 }
 
 ActivityDecoder::ActivityDecoder(EventSink& sink, DeviceDirectory& devices, Callbacks callbacks)
@@ -442,11 +485,13 @@ void ActivityDecoder::decode_event(ProcessId process, std::span<const std::byte>
   implementation_->decode(state, head.batch, {records, room});
 }
 
-void ActivityDecoder::finish(ProcessId process) { implementation_->finish(implementation_->state(process)); }
+void ActivityDecoder::finish(ProcessId process, std::optional<int64_t> ended_ns) {
+  implementation_->finish(implementation_->state(process), {.certain = ended_ns.has_value(), .time_ns = ended_ns});
+}
 
 void ActivityDecoder::finish_all() {
   for (auto& [id, state] : implementation_->states()) {
-    implementation_->finish(state);
+    implementation_->finish(state, {});
   }
 }
 
@@ -474,9 +519,15 @@ ActivityDecoder::Totals ActivityDecoder::totals() const {
   return sum;
 }
 
-const Table* ActivityDecoder::table(ProcessId process) const {
+Result<kvet_table> ActivityDecoder::header(ProcessId process) const {
   const ProcessState* state = implementation_->find(process);
-  return state == nullptr || !state->table.valid() ? nullptr : &state->table;
+  if (state != nullptr && state->table.valid()) {
+    return state->table.header();
+  }
+  if (state != nullptr && state->last_header) {
+    return *state->last_header;
+  }
+  return fail(ErrorKind::unavailable, "the process has no table of kernel names");
 }
 
 }  // namespace kvet::probes

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "abi/bpf_events.h"
@@ -46,8 +47,9 @@ class ActivityDecoder {
   void decode_event(ProcessId process, std::span<const std::byte> event);
 
   // The process will send nothing more: what was held back is emitted, and what the library says it sent is held against
-  // what arrived. A process that lives on must be detached from first. Idempotent.
-  void finish(ProcessId process);
+  // what arrived. A process that lives on must be detached from first. `ended_ns`: when it ended; then it is a loss if the
+  // library in it had no time to say goodbye, and its table is closed. Idempotent.
+  void finish(ProcessId process, std::optional<int64_t> ended_ns = {});
   void finish_all();
 
   // For the check of launches against uprobes, and for the report of what the library achieved.
@@ -59,7 +61,8 @@ class ActivityDecoder {
   };
   [[nodiscard]] Totals totals(ProcessId process) const;
   [[nodiscard]] Totals totals() const;  // of all processes; said_goodbye: all of them did
-  [[nodiscard]] const Table* table(ProcessId process) const;  // nullptr: none
+  // The header of its table, the last one seen if it has ended. Errors: unavailable (no table), and those of Table::header.
+  [[nodiscard]] Result<kvet_table> header(ProcessId process) const;
 
  private:
   class Implementation;

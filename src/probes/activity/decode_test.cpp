@@ -67,6 +67,12 @@ class PlantedTable {
     header_.records_sent = records;
     write_header();
   }
+  void state(kvet_inject_status status, uint64_t flushed_ns, bool finished) {
+    header_.status = status;
+    header_.flushed_ns = flushed_ns;
+    header_.finished = finished ? 1 : 0;
+    write_header();
+  }
   [[nodiscard]] uint64_t used() const { return header_.used; }
   void set_version(uint32_t version) {
     header_.abi_version = version;
@@ -276,6 +282,44 @@ TEST_F(DecodeTest, ALostTailIsFoundInTheTable) {
   decoder_.finish(process_);
   EXPECT_EQ(sink_.lost(LossKind::batch_gap), 259u) << "finish is idempotent";
   EXPECT_FALSE(decoder_.totals(process_).said_goodbye);
+}
+
+TEST_F(DecodeTest, AProcessThatEndedWithoutAGoodbyeTookRecordsWithIt) {
+  send({call(KVET_API_SYNCHRONIZE_STREAM, 1, 10, 20)});
+  table_.sent(1, 1);
+  table_.state(KVET_INJECT_RECORDING, 500, false);
+  decoder_.finish(process_, 900);
+  decoder_.finish(process_, 900);
+  ASSERT_EQ(sink_.losses.size(), 1u);
+  EXPECT_EQ(sink_.losses[0].source, Source::cupti);
+  EXPECT_EQ(sink_.losses[0].kind, LossKind::ended_without_exit_handlers);
+  EXPECT_EQ(sink_.losses[0].count, 1u);
+  EXPECT_EQ(sink_.losses[0].first_ns, 500);
+  EXPECT_EQ(sink_.losses[0].last_ns, 900);
+  ASSERT_TRUE(decoder_.header(process_).has_value()) << "what its table said is still known";
+  EXPECT_EQ(decoder_.header(process_)->flushed_ns, 500u);
+}
+
+TEST_F(DecodeTest, AForgedTimeOfTheLastFlushIsNotBelieved) {
+  send({call(KVET_API_SYNCHRONIZE_STREAM, 1, 10, 20)});
+  table_.sent(1, 1);
+  table_.state(KVET_INJECT_RECORDING, ~uint64_t{0}, false);
+  decoder_.finish(process_, 900);
+  ASSERT_EQ(sink_.losses.size(), 1u);
+  EXPECT_FALSE(sink_.losses[0].first_ns.has_value());
+}
+
+TEST_F(DecodeTest, WhoSaidGoodbyeOrLivesOnOrNeverRecordedTookNothing) {
+  send({call(KVET_API_SYNCHRONIZE_STREAM, 1, 10, 20)});
+  table_.sent(1, 1);
+  table_.state(KVET_INJECT_RECORDING, 500, false);
+  decoder_.finish(process_);
+  table_.state(KVET_INJECT_CUPTI_HELD, 0, false);
+  decoder_.finish(process_, 900);
+  table_.state(KVET_INJECT_RECORDING, 500, true);
+  send({call(KVET_API_SYNCHRONIZE_STREAM, 2, 30, 40)});
+  decoder_.finish(process_, 900);
+  EXPECT_TRUE(sink_.losses.empty());
 }
 
 TEST_F(DecodeTest, NothingIsLostWhenEverythingCame) {

@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 
 #include "device/engine.h"
@@ -19,7 +20,8 @@ enum Result {
   invalid_argument = 2,
   not_supported = 3,
   not_found = 6,
-  insufficient_size = 7
+  insufficient_size = 7,
+  gpu_is_lost = KVET_NVML_ERROR_GPU_IS_LOST
 };
 
 constexpr unsigned idle_milliwatts = 100'000, busy_milliwatts = 600'000, limit_milliwatts = 700'000;
@@ -39,6 +41,18 @@ bool find(kvet_nvml_device handle, uint32_t& device) {
   }
   device = static_cast<uint32_t>(number - 1);
   return true;
+}
+
+// KVET_SIMCUDA_LOST_AFTER_MS: how long after its first question this process finds the devices gone.
+bool lost() {
+  static const char* const after_ms = std::getenv("KVET_SIMCUDA_LOST_AFTER_MS");
+  static const int64_t first_ns = monotonic_ns();
+  return after_ms != nullptr && monotonic_ns() - first_ns >= std::atoll(after_ms) * 1'000'000;
+}
+
+// For questions about what a device does now.
+Result reach(kvet_nvml_device handle, uint32_t& device) {
+  return !find(handle, device) ? invalid_argument : lost() ? gpu_is_lost : success;
 }
 
 Totals sums(uint32_t device, int64_t from_ns, int64_t to_ns) {
@@ -112,8 +126,7 @@ SIMCUDA_API int nvmlDeviceGetUtilizationRates(kvet_nvml_device handle, kvet_nvml
   int64_t now = monotonic_ns();
   Totals recent = sums(device, now - power_window_ns, now);
   auto length = static_cast<double>(power_window_ns);
-  utilization->gpu =
-      static_cast<unsigned>(percent(recent.active_multiprocessor_ns, length * multiprocessors) + 0.5);
+  utilization->gpu = static_cast<unsigned>(percent(recent.active_multiprocessor_ns, length * multiprocessors) + 0.5);
   utilization->memory =
       static_cast<unsigned>(percent(recent.read_bytes + recent.write_bytes, length * dram_bytes_per_ns) + 0.5);
   return success;
@@ -143,8 +156,8 @@ SIMCUDA_API int nvmlDeviceGetComputeRunningProcesses_v3(kvet_nvml_device handle,
 
 SIMCUDA_API int nvmlDeviceGetPowerUsage(kvet_nvml_device handle, unsigned* milliwatts) {
   uint32_t device;
-  if (!find(handle, device)) {
-    return invalid_argument;
+  if (const Result reached = reach(handle, device); reached != success) {
+    return reached;
   }
   int64_t now = monotonic_ns();
   Totals recent = sums(device, now - power_window_ns, now);
@@ -159,8 +172,8 @@ SIMCUDA_API int nvmlDeviceGetEnforcedPowerLimit(kvet_nvml_device handle, unsigne
 }
 SIMCUDA_API int nvmlDeviceGetClockInfo(kvet_nvml_device handle, int type, unsigned* megahertz) {
   uint32_t device;
-  if (!find(handle, device)) {
-    return invalid_argument;
+  if (const Result reached = reach(handle, device); reached != success) {
+    return reached;
   }
   if (type != KVET_NVML_CLOCK_SM && type != KVET_NVML_CLOCK_MEMORY) {
     return not_supported;
@@ -171,12 +184,12 @@ SIMCUDA_API int nvmlDeviceGetClockInfo(kvet_nvml_device handle, int type, unsign
 SIMCUDA_API int nvmlDeviceGetTemperature(kvet_nvml_device handle, int, unsigned* celsius) {
   uint32_t device;
   *celsius = 45;
-  return find(handle, device) ? success : invalid_argument;
+  return reach(handle, device);
 }
 SIMCUDA_API int nvmlDeviceGetCurrentClocksThrottleReasons(kvet_nvml_device handle, unsigned long long* reasons) {
   uint32_t device;
   *reasons = 0;
-  return find(handle, device) ? success : invalid_argument;
+  return reach(handle, device);
 }
 
 SIMCUDA_API int nvmlGpmQueryDeviceSupport(kvet_nvml_device handle, kvet_nvml_gpm_support* support) {

@@ -74,18 +74,19 @@ void add_clock(std::vector<Finding>& findings, const Capture& capture, const Ker
   const uint64_t count = seen.hertz.size();
   const double middle = quantile(seen.hertz, 0.5);
   const char* from = seen.sampled ? "samples" : "NVML readings";
-  Finding finding = found(Question::capture, "conditions.sm_clock", kernels.label, middle, "Hz", Evidence::measured,
-                          count,
-                          fmt::format("While it ran, the SM clock was at {:.0f} MHz (median), between {:.0f} and "
-                                      "{:.0f} MHz, in {} {}.",
-                                      middle / 1e6, low / 1e6, high / 1e6, count, from));
+  Finding finding =
+      found(Question::capture, "conditions.sm_clock", kernels.label, middle, "Hz", Evidence::measured, count,
+            fmt::format("While it ran, the SM clock was at {:.0f} MHz (median), between {:.0f} and "
+                        "{:.0f} MHz, in {} {}.",
+                        middle / 1e6, low / 1e6, high / 1e6, count, from));
   if (high - low > clock_changed * middle) {
-    finding.advice = "durations of different executions are at different clocks: compare only with captures that were "
-                     "interleaved with this one, or lock the clocks (`nvidia-smi -lgc`)";
+    finding.advice =
+        "durations of different executions are at different clocks: compare only with captures that were "
+        "interleaved with this one, or lock the clocks (`nvidia-smi -lgc`)";
   }
   findings.push_back(std::move(finding));
-  for (const auto& [id, value, which] : {std::tuple{"conditions.sm_clock.min", low, "lowest"},
-                                         std::tuple{"conditions.sm_clock.max", high, "highest"}}) {
+  for (const auto& [id, value, which] :
+       {std::tuple{"conditions.sm_clock.min", low, "lowest"}, std::tuple{"conditions.sm_clock.max", high, "highest"}}) {
     findings.push_back(found(Question::capture, id, kernels.label, value, "Hz", Evidence::measured, count,
                              fmt::format("The {} SM clock in its time was {:.0f} MHz.", which, value / 1e6)));
   }
@@ -101,8 +102,9 @@ void add_turns(std::vector<Finding>& findings, const KernelSet& kernels, const s
   if (other > 0) {
     Finding finding = found(
         Question::capture, "conditions.time_sliced", kernels.label, 100 * other / all, "%", Evidence::measured, runs,
-        fmt::format("In {:.2f}% of its time the device took turns with another context. Its figures are about the rest.",
-                    100 * other / all));
+        fmt::format(
+            "In {:.2f}% of its time the device took turns with another context. Its figures are about the rest.",
+            100 * other / all));
     finding.advice = "its durations in that time hold the other context's turns: see device.time_sliced";
     findings.push_back(std::move(finding));
   }
@@ -160,9 +162,9 @@ void add_sampled(std::vector<Finding>& findings, const Capture& capture, const K
     all += static_cast<double>(device.time.total());
   }
   if (count > 0 && all > 0) {
-    Finding finding = found(Question::capture, "conditions.sampled", kernels.label, 100 * sampled / all, "%",
-                            Evidence::measured, runs,
-                            fmt::format("Counter samples cover {:.2f}% of its time.", 100 * sampled / all));
+    Finding finding =
+        found(Question::capture, "conditions.sampled", kernels.label, 100 * sampled / all, "%", Evidence::measured,
+              runs, fmt::format("Counter samples cover {:.2f}% of its time.", 100 * sampled / all));
     if (sampled < 0.99 * all) {
       finding.advice = "its figures from samples are about that part: device.unsampled says why the rest is missing";
     }

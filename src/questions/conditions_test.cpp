@@ -28,9 +28,7 @@ TEST_F(Conditions, TheClockInItsTime) {
   device.run(other, 7, 5 * ms, 8 * ms);
   device.sample(0, 10 * ms, 100 * us);
   for (Sample& sample : device.capture.samples) {
-    const double gigahertz = sample.start_ns < ms        ? 1.2
-                             : sample.start_ns < 3 * ms ? 1.5
-                                                         : 0.3;
+    const double gigahertz = sample.start_ns < ms ? 1.2 : sample.start_ns < 3 * ms ? 1.5 : 0.3;
     sample.cycles_elapsed = 100'000 * gigahertz;
   }
   EXPECT_NEAR(value("conditions.sm_clock"), 1.5e9, 1) << "20 samples of 30";

@@ -22,8 +22,7 @@ struct Contexts : testing::Test {
     device.capture.contexts.push_back(made);
     return device.capture.contexts.back();
   }
-  void green(uint32_t process, uint32_t id, uint32_t parent,
-             ContextSharing sharing = ContextSharing::time_sliced) {
+  void green(uint32_t process, uint32_t id, uint32_t parent, ContextSharing sharing = ContextSharing::time_sliced) {
     Context& made = context(process, id, sharing);
     made.green = true;
     made.parent_context_id = parent;

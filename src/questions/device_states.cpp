@@ -76,6 +76,10 @@ std::string why_unsampled(const Capture& capture, DeviceId device, const Span& g
   if (2 * idle > readings) {
     return "NVML called the GPU idle then, so it may have been asleep";
   }
+  // The sampler stops now and then to decode, and says for how long in all.
+  if (time_fact(capture, "counters.paused_ns").value_or(0) >= gap.to - gap.from) {
+    return "the sampler pauses while it decodes";
+  }
   if (const std::string_view status = capture.fact("counters.status"); !status.empty() && status != "ok") {
     return fmt::format("the sampler said: {}", status);
   }
@@ -103,10 +107,10 @@ void add_unsampled(std::vector<Finding>& findings, const Capture& capture, Devic
   constexpr const char* id = "device.unsampled";
   if (samples.samples == 0) {
     if (!busy.empty() && capture.fact("counters.mode") == "pm") {
-      findings.push_back(unavailable(
-          Question::capture, id, "", "%",
-          fmt::format("there is no counter sample of {}: {}", label, capture.fact("counters.status")),
-          "`kvet doctor` says what this machine needs"));
+      findings.push_back(
+          unavailable(Question::capture, id, "", "%",
+                      fmt::format("there is no counter sample of {}: {}", label, capture.fact("counters.status")),
+                      "`kvet doctor` says what this machine needs"));
       findings.back().beside = label;
     }
     return;
@@ -116,13 +120,12 @@ void add_unsampled(std::vector<Finding>& findings, const Capture& capture, Devic
   const double share =
       percent(static_cast<double>(gaps.total()), static_cast<double>(whole->to) - static_cast<double>(whole->from));
   std::string sentence = fmt::format("{:.2f}% of the recording has no counter samples of {}", share, label);
-  const auto longest =
-      std::ranges::max_element(gaps.spans(), {}, [](const Span& gap) { return gap.to - gap.from; });
+  const auto longest = std::ranges::max_element(gaps.spans(), {}, [](const Span& gap) { return gap.to - gap.from; });
   if (longest != gaps.spans().end()) {
-    sentence += fmt::format("; the longest gap, {:.3f} s, begins after {:.3f} s: {}",
-                            static_cast<double>(longest->to - longest->from) / 1e9,
-                            static_cast<double>(longest->from - whole->from) / 1e9,
-                            why_unsampled(capture, device, *longest));
+    sentence +=
+        fmt::format("; the longest gap, {:.3f} s, begins after {:.3f} s: {}",
+                    static_cast<double>(longest->to - longest->from) / 1e9,
+                    static_cast<double>(longest->from - whole->from) / 1e9, why_unsampled(capture, device, *longest));
   }
   Finding finding =
       found(Question::capture, id, "", share, "%", Evidence::measured, samples.samples, std::move(sentence) + ".");
@@ -201,15 +204,15 @@ void add_lost(std::vector<Finding>& findings, const Capture& capture, DeviceId d
   const auto lost_ns = static_cast<double>(last->time_ns - last_said->time_ns);
   Finding finding = found(
       Question::capture, "device.lost", "", lost_ns, "ns", Evidence::measured, silent,
-      fmt::format("From some moment after {:.3f} s of the recording NVML had no answer from {} any more, {} times to "
-                  "the end: the device was lost, or its driver stopped answering{}.",
-                  static_cast<double>(last_said->time_ns -
-                                      time_fact(capture, "record.start_ns").value_or(last_said->time_ns)) /
-                      1e9,
-                  label, silent,
-                  capture.fact("counters.status").empty()
-                      ? ""
-                      : fmt::format(" (the sampler's last word: {})", capture.fact("counters.status"))));
+      fmt::format(
+          "From some moment after {:.3f} s of the recording NVML had no answer from {} any more, {} times to "
+          "the end: the device was lost, or its driver stopped answering{}.",
+          static_cast<double>(last_said->time_ns - time_fact(capture, "record.start_ns").value_or(last_said->time_ns)) /
+              1e9,
+          label, silent,
+          capture.fact("counters.status").empty()
+              ? ""
+              : fmt::format(" (the sampler's last word: {})", capture.fact("counters.status"))));
   finding.advice = "look for Xid messages in the kernel log (`dmesg`), and record again: what came later is missing";
   finding.beside = label;
   findings.push_back(std::move(finding));
@@ -222,7 +225,8 @@ void add_sharing(std::vector<Finding>& findings, const Capture& capture, DeviceI
               fmt::format("{} is a MIG instance, a part of a GPU: the hardware's counters are not read for parts, so "
                           "no figure from samples is made for it.",
                           label));
-    finding.advice = "for occupancy and DRAM in the workload record on a whole GPU; durations and the modelled figures hold";
+    finding.advice =
+        "for occupancy and DRAM in the workload record on a whole GPU; durations and the modelled figures hold";
     finding.beside = label;
     findings.push_back(std::move(finding));
   }

@@ -100,6 +100,20 @@ TEST_F(DeviceStates, ASamplerThatDied) {
       << sentence("device.unsampled");
 }
 
+TEST_F(DeviceStates, PausesOfTheSampler) {
+  recorded(0, 1000 * ms);
+  device.sample(0, 490 * ms, 100'000);
+  device.sample(500 * ms, 1000 * ms, 100'000);
+  EXPECT_NEAR(value("device.unsampled"), 1, 0.01);
+  EXPECT_NE(sentence("device.unsampled").find("nothing in the capture says why"), std::string::npos);
+  device.capture.meta["counters.paused_ns"] = "9000000";
+  EXPECT_NE(sentence("device.unsampled").find("nothing in the capture says why"), std::string::npos)
+      << "less than that";
+  device.capture.meta["counters.paused_ns"] = "10000000";
+  EXPECT_NE(sentence("device.unsampled").find("pauses while it decodes"), std::string::npos)
+      << sentence("device.unsampled");
+}
+
 TEST_F(DeviceStates, CountersThatWereAskedForAndNeverCame) {
   device.run(k, 7, 0, 50 * ms);
   EXPECT_EQ(value("device.unsampled"), -1) << "not asked for";

@@ -79,10 +79,9 @@ TEST(FindingsDocument, ListsEveryId) {
   }
   for (const char* id :
        {"occupancy.time.other_context", "occupancy.solo.parts", "occupancy.corun.own", "occupancy.slow_down",
-        "dram.corun.device.percent", "quality.graph_nodes", "quality.loss", "quality.overhead",
-        "device.mig", "device.mps_clients", "device.time_sliced", "device.unsampled", "device.lost",
-        "conditions.sm_clock", "conditions.time_sliced", "conditions.dependent_launch", "conditions.sampled",
-        "conditions.cut"}) {
+        "dram.corun.device.percent", "quality.graph_nodes", "quality.loss", "quality.overhead", "device.mig",
+        "device.mps_clients", "device.time_sliced", "device.unsampled", "device.lost", "conditions.sm_clock",
+        "conditions.time_sliced", "conditions.dependent_launch", "conditions.sampled", "conditions.cut"}) {
     EXPECT_TRUE(ids.contains(id)) << "the capture is not rich enough to show " << id;
   }
 }

@@ -68,7 +68,9 @@ void add_executions(std::vector<Finding>& findings, const Capture& capture, cons
                 launches, capture.executions.size(), without, several, joined.orphans,
                 captured_ran > 0 ? fmt::format(", {} launches under stream capture that executed", captured_ran) : ""));
   if (wrong > 0) {
-    finding.advice = "a few at the edges of the recording are work in flight; more are lost records";
+    finding.advice =
+        "a few at the edges of the recording are work in flight, kernels that had not ended among them; more are lost "
+        "records";
   }
   findings.push_back(std::move(finding));
 }
@@ -225,6 +227,18 @@ void add_ends(std::vector<Finding>& findings, const Capture& capture, const Join
 
 void add_joins(std::vector<Finding>& findings, const Capture& capture) {
   if (capture.executions.empty()) {
+    // CUPTI tells of a kernel when it has ended: one that runs for longer than the recording has a launch and no more.
+    const auto launches = std::ranges::count_if(capture.api_calls, [](const ApiCall& call) {
+      return is_launch(call.kind) && call.kind != ApiKind::launch_host_function && call.source == Source::cupti &&
+             !call.captured && call.result == 0;
+    });
+    if (launches > 0) {
+      findings.push_back(
+          unavailable(Question::capture, "quality.executions", "", "count",
+                      fmt::format("{} launches were recorded and no kernel had ended when the recording did", launches),
+                      "record for longer than the longest kernel runs; a kernel is only seen once it has ended"));
+      return;
+    }
     findings.push_back(unavailable(Question::capture, "quality.executions", "", "count",
                                    "this capture holds no executions",
                                    "record with `kvet record -- CMD`: the device tier sees executions"));

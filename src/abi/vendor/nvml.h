@@ -36,7 +36,11 @@ struct kvet_nvml_process {
   unsigned long long used_bytes;
   unsigned int gpu_instance, compute_instance;
 };
-enum { KVET_NVML_ERROR_INSUFFICIENT_SIZE = 7 };  // nvmlReturn_t
+enum {  // nvmlReturn_t
+  KVET_NVML_ERROR_INSUFFICIENT_SIZE = 7,
+  KVET_NVML_ERROR_GPU_IS_LOST = 15,  // it fell off the bus, or cannot be reached otherwise
+  KVET_NVML_ERROR_RESET_REQUIRED = 16,
+};
 enum kvet_nvml_clock_event_reason {  // nvmlClocksEventReasons, bits
   KVET_NVML_CLOCK_SOFTWARE_POWER_CAP = 0x04,
   KVET_NVML_CLOCK_HARDWARE_SLOWDOWN = 0x08,

@@ -89,23 +89,27 @@ Result<NvmlReader> NvmlReader::open() {
   return reader;
 }
 
-void NvmlReader::read(const NvmlGpu& gpu, kvet_sampler_reading& reading) const {
-  if (library_.get_power(gpu.handle, &reading.power_milliwatts) == 0) {
-    reading.known |= KVET_READING_POWER;
-  }
-  if (library_.get_clock(gpu.handle, KVET_NVML_CLOCK_SM, &reading.sm_clock_mhz) == 0) {
-    reading.known |= KVET_READING_SM_CLOCK;
-  }
-  if (library_.get_clock(gpu.handle, KVET_NVML_CLOCK_MEMORY, &reading.memory_clock_mhz) == 0) {
-    reading.known |= KVET_READING_MEMORY_CLOCK;
-  }
-  if (library_.get_temperature(gpu.handle, KVET_NVML_TEMPERATURE_GPU, &reading.temperature_celsius) == 0) {
-    reading.known |= KVET_READING_TEMPERATURE;
-  }
+std::string NvmlReader::read(const NvmlGpu& gpu, kvet_sampler_reading& reading) const {
+  int fatal = 0;
+  const auto take = [&](int code, kvet_reading_field field) {
+    if (code == 0) {
+      reading.known |= field;
+    } else if (code == KVET_NVML_ERROR_GPU_IS_LOST || code == KVET_NVML_ERROR_RESET_REQUIRED) {
+      fatal = code;
+    }
+  };
+  take(library_.get_power(gpu.handle, &reading.power_milliwatts), KVET_READING_POWER);
+  take(library_.get_clock(gpu.handle, KVET_NVML_CLOCK_SM, &reading.sm_clock_mhz), KVET_READING_SM_CLOCK);
+  take(library_.get_clock(gpu.handle, KVET_NVML_CLOCK_MEMORY, &reading.memory_clock_mhz), KVET_READING_MEMORY_CLOCK);
+  take(library_.get_temperature(gpu.handle, KVET_NVML_TEMPERATURE_GPU, &reading.temperature_celsius),
+       KVET_READING_TEMPERATURE);
   unsigned long long reasons = 0;
-  if (library_.get_throttle_reasons(gpu.handle, &reasons) == 0) {
-    reading.throttle_reasons = reasons;
-    reading.known |= KVET_READING_THROTTLE;
+  take(library_.get_throttle_reasons(gpu.handle, &reasons), KVET_READING_THROTTLE);
+  reading.throttle_reasons = reasons;
+  switch (fatal) {
+    case 0: return {};
+    case KVET_NVML_ERROR_RESET_REQUIRED: return "the GPU needs a reset before it works again (NVML: error 16)";
+    default: return fmt::format("the GPU is lost: it fell off the bus or cannot be reached (NVML: error {})", fatal);
   }
 }
 

@@ -32,8 +32,9 @@ class NvmlReader {
   [[nodiscard]] const std::vector<NvmlGpu>& gpus() const { return gpus_; }
   [[nodiscard]] const std::string& driver_version() const { return driver_version_; }
 
-  // Power, clocks, temperature, throttle reasons; what cannot be read is not marked as known.
-  void read(const NvmlGpu& gpu, kvet_sampler_reading& reading) const;
+  // Power, clocks, temperature, throttle reasons; what cannot be read is not marked as known. Why the GPU will not answer
+  // any more, in one sentence; empty: it does.
+  std::string read(const NvmlGpu& gpu, kvet_sampler_reading& reading) const;
 
   [[nodiscard]] bool has_gpm(const NvmlGpu& gpu) const;
   // One GPM sample, to be compared with the one before it. Null where it cannot be taken.

@@ -13,6 +13,7 @@
 #include <ctime>
 #include <memory>
 #include <thread>
+#include <utility>
 
 #include "probes/counters/device_sampler.h"
 #include "probes/counters/message_writer.h"
@@ -40,6 +41,7 @@ struct Gpu {
   const NvmlGpu* nvml = nullptr;  // null: NVML does not list it
   kvet_sampler_device message{};
   std::atomic<int64_t> gpm_period_ns = 0;  // 0: no GPM
+  bool lost = false;  // and said so; the NVML thread's
 };
 
 class Sampler {
@@ -339,7 +341,9 @@ void Sampler::read_nvml() {
       }
       kvet_sampler_reading reading{};
       reading.device = gpu->index;
-      nvml_->read(*gpu->nvml, reading);
+      if (const std::string lost = nvml_->read(*gpu->nvml, reading); !lost.empty() && !std::exchange(gpu->lost, true)) {
+        send_status(gpu->index, KVET_SAMPLER_STATE_DEGRADED, lost);
+      }
       Gpm& before = gpm[gpu->index];
       const int64_t now_ns = monotonic_ns();
       if (gpu->gpm_period_ns != 0 && now_ns - before.time_ns >= gpu->gpm_period_ns) {

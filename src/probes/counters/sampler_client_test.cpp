@@ -206,7 +206,7 @@ class Sampling : public testing::Test {
     client.reset();
     for (const char* name :
          {"KVET_TEST_SAMPLER", "KVET_TEST_MODE", "CUDA_VISIBLE_DEVICES", "CUDA_INJECTION64_PATH", "LD_LIBRARY_PATH",
-          "KVET_SIMCUDA_DEVICE", "KVET_SIMCUDA_DEVICES", "KVET_SIMCUDA_COUNTERS"}) {
+          "KVET_SIMCUDA_DEVICE", "KVET_SIMCUDA_DEVICES", "KVET_SIMCUDA_COUNTERS", "KVET_SIMCUDA_LOST_AFTER_MS"}) {
       ::unsetenv(name);
     }
   }
@@ -451,6 +451,30 @@ TEST_F(OnModelledDevice, HeldCountersNameTheKindOfHolder) {
   start("real");
   EXPECT_FALSE(client->wait_ready(sink, seconds(60)));
   EXPECT_NE(client->status().find("held by another client"), std::string::npos) << client->status();
+}
+
+TEST_F(OnModelledDevice, SaysThatAGpuIsLost) {
+  if (missing()) {
+    GTEST_SKIP() << "the stand-in libraries are not built: ninja simcuda_cuda simcuda_cupti simcuda_nvml";
+  }
+  ::setenv("KVET_SIMCUDA_LOST_AFTER_MS", "500", 1);
+  start("real");
+  client->wait_ready(sink, seconds(60));
+  // Readings come every 100 ms: until there are two of each GPU that hold nothing, however slow this machine is.
+  const auto silent = [&] {
+    return std::ranges::count_if(sink.device_readings, [](const DeviceReading& reading) {
+      return !reading.power_milliwatts && !reading.sm_clock_mhz && !reading.memory_clock_mhz &&
+             !reading.temperature_celsius && !reading.throttle_reasons;
+    });
+  };
+  for (int wait = 0; wait < 600 && silent() < 4; ++wait) {
+    client->poll(sink);
+    std::this_thread::sleep_for(milliseconds(100));
+  }
+  client->stop(sink, seconds(60));
+  EXPECT_GE(silent(), 4);
+  EXPECT_NE(client->status().find("the GPU is lost"), std::string::npos) << client->status();
+  EXPECT_EQ(deaths(), 0u) << "the sampler goes on for the other GPUs";
 }
 
 }  // namespace

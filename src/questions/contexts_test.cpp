@@ -101,6 +101,15 @@ TEST_F(Contexts, GreenContextsOfTwoParentsTakeTurns) {
   EXPECT_EQ(timeline().other_context.spans(), (Spans{{150, 200}}));
 }
 
+// A parent that a plain context may have says nothing about its SMs.
+TEST_F(Contexts, APlainContextWithAParentIsAGroupOfItsOwn) {
+  context(0, 1);
+  context(0, 2).parent_context_id = 1;
+  run(k, 0, 1, 100, 200);
+  run(other, 0, 2, 150, 250);
+  EXPECT_EQ(timeline().other_context.spans(), (Spans{{150, 200}}));
+}
+
 TEST_F(Contexts, AGreenContextOfAnMpsClientIsOneToo) {
   context(0, 1, ContextSharing::mps);
   green(0, 5, 1, ContextSharing::unknown);

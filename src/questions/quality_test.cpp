@@ -75,7 +75,7 @@ TEST_F(Quality, LossesAddUpBySource) {
 }
 
 TEST_F(Quality, EveryLossIsExplained) {
-  for (int kind = 0; kind <= static_cast<int>(LossKind::unjoined); ++kind) {
+  for (int kind = 0; kind <= static_cast<int>(LossKind::ended_without_exit_handlers); ++kind) {
     device.capture.losses = {{Source::recorder, static_cast<LossKind>(kind), {}, 1, {}, {}}};
     value("quality.losses");
     const Finding* loss = find(findings, "quality.loss");

@@ -11,20 +11,27 @@ from harness import KVET, bpf, case, check, kvet, simcuda_environment, workload
 LONG = ["--steps", "2000", "--think-us", "1000"]
 
 
-def wait_for_executions(capture, count, deadline_s=30):
-    """Until the file that is being written holds so many executions, and as many launches."""
-    end = time.monotonic() + deadline_s
+def wait_for_executions(recorder, capture, count, patience_s=120):
+    """Until the file that is being written holds so many executions, and as many launches.
+
+    The patience is for a machine that does much else; a recorder that has given up is not waited for."""
+    end = time.monotonic() + patience_s
+    seen = "no file"
     while time.monotonic() < end:
+        over = recorder.poll() is not None  # asked before the look: what it wrote last counts
         try:
             database = sqlite3.connect(f"file:{capture}?mode=ro", uri=True)
             seen = database.execute("SELECT (SELECT count(*) FROM execution), (SELECT count(*) FROM api_call)").fetchone()
             database.close()
             if min(seen) >= count:
                 return
-        except sqlite3.Error:
-            pass
+        except sqlite3.Error as error:
+            seen = error
+        if over:
+            break
         time.sleep(0.05)
-    raise AssertionError(f"no {count} executions and launches in {capture} after {deadline_s} s")
+    raise AssertionError(f"no {count} executions and launches in {capture} but {seen}; the recorder's exit status: "
+                         f"{recorder.poll()}; it said: {text(os.path.dirname(capture), 'err')}")
 
 
 def start(folder, *command):
@@ -58,7 +65,7 @@ def an_interrupt_leaves_a_complete_file(folder):
     capture = os.path.join(folder, "x.kvet")
     recorder = start(folder, "-o", capture, "--counters", "off", "--", workload("variant"), *LONG)
     try:
-        wait_for_executions(capture, 100)
+        wait_for_executions(recorder, capture, 100)
         os.kill(recorder.pid, signal.SIGINT)
         recorder.wait(timeout=30)
         check(fact(capture, "complete") == "1", "the file is not complete")
@@ -74,7 +81,7 @@ def a_killed_recorder_leaves_a_readable_file_and_an_unharmed_target(folder):
     capture = os.path.join(folder, "x.kvet")
     recorder = start(folder, "-o", capture, "--counters", "off", "--", workload("variant"), *LONG)
     try:
-        wait_for_executions(capture, 100)
+        wait_for_executions(recorder, capture, 100)
         os.kill(recorder.pid, signal.SIGKILL)
         recorder.wait()
         end = time.monotonic() + 60

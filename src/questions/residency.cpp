@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <unordered_map>
 
+#include "questions/residency_flows.h"
 #include "questions/residency_range.h"
 #include "questions/residency_sets.h"
 #include "questions/residency_system.h"
@@ -34,7 +36,8 @@ class Sweep {
       : samples_(samples),
         guard_(*samples.guard_ns),
         own_(own),
-        vectors_(capture, limits, capture.devices[device.value].multiprocessors) {
+        vectors_(capture, limits, capture.devices[device.value].multiprocessors),
+        flows_(executions_, vectors_, guard_) {
     for (const Execution& execution : capture.executions) {
       if (execution.device == device && execution.end_ns > execution.start_ns) {
         executions_.push_back(&execution);
@@ -61,8 +64,10 @@ class Sweep {
   ShapeVectors vectors_;
   SiblingSets sets_;
   std::vector<const Execution*> executions_, running_;
+  FlowBounds flows_;
   std::vector<Present> present_;
   bool whole_ = false;
+  bool by_flows_ = false;  // conservation narrowed a box by a tenth or more
   bool registers_ = false, shared_ = false;  // some sample has them
   std::vector<uint32_t> set_of_;  // by number of the sample
   std::vector<Unknown> unknowns_;
@@ -73,6 +78,7 @@ class Sweep {
 template <class Body>
 bool Sweep::each_sample(Body body) {
   running_.clear();
+  flows_.restart();
   size_t next = 0, index = 0;
   for (const Sample* sample : samples_.samples) {
     const int64_t from = sample->start_ns - guard_, to = sample->end_ns + guard_;
@@ -83,6 +89,7 @@ bool Sweep::each_sample(Body body) {
     if (running_.size() > running_limit) {
       return false;
     }
+    flows_.advance(*sample);
     const auto readings = running_.empty() ? std::nullopt : vectors_.readings(*sample);
     if (!readings) {
       continue;
@@ -100,6 +107,7 @@ void Sweep::find_present(const Sample& sample) {
   const auto length = static_cast<double>(sample.end_ns - sample.start_ns);
   present_.clear();
   whole_ = true;
+  by_flows_ = false;
   for (const Execution* execution : running_) {
     if (execution->start_ns >= to) {
       continue;  // came with an earlier, longer sample
@@ -118,11 +126,20 @@ void Sweep::find_present(const Sample& sample) {
     const double cover = overlap(guard_);
     at->cover += overlap(0);
     at->widest_cover += cover;
-    at->high += cover * std::min(vector.most, vector.grid);
+    // With nothing else known: all that fit.
+    const double fits = std::min(vector.most, vector.grid);
+    const FlowBounds::Blocks blocks = flows_.of(*execution);
+    const double conserved = std::min(fits, blocks.high * vector.block);
+    at->high += cover * conserved;
+    if (execution->start_ns <= from && execution->end_ns >= to) {
+      at->low += std::min(blocks.low * vector.block, conserved);
+    }
+    by_flows_ = by_flows_ || conserved < 0.9 * fits || at->low > 0.1 * fits;
   }
   for (Present& each : present_) {
     const double most = vectors_.of(each.shape).most;
     each.high = std::min(each.high, most * std::min(1.0, each.widest_cover));
+    each.low = std::min(each.low, each.high);
     each.cover = std::min(1.0, each.cover);
   }
 }
@@ -193,6 +210,19 @@ void Sweep::learn_alive() {
   }
 }
 
+// What a kernel would hold if it held all that was read.
+double all_of_it(const ShapeVector& vector, const Readings& readings) {
+  auto most = [](double reading) { return reading * (1 + range_tolerance) + 10 * reading_floor; };
+  double high = std::numeric_limits<double>::infinity();
+  if (vector.known && readings.registers && vector.registers > 0) {
+    high = std::min(high, most(*readings.registers) / vector.registers);
+  }
+  if (vector.known && readings.shared && vector.shared > 0 && !vector.small_shared) {
+    high = std::min(high, most(*readings.shared) / vector.shared);
+  }
+  return high;
+}
+
 void Sweep::make_unknowns(size_t set, const Readings& readings) {
   unknowns_.clear();
   double all = 0;
@@ -201,6 +231,7 @@ void Sweep::make_unknowns(size_t set, const Readings& readings) {
     unknown.vector = &vectors_.of(each.shape);
     unknown.low = each.low;
     unknown.high = std::max(each.high, each.low);
+    unknown.high = std::max(unknown.low, std::min(unknown.high, all_of_it(*unknown.vector, readings)));
     unknown.own = own_ != nullptr && own_->contains(each.shape);
     unknown.prior = sets_.rate(set, each.shape) * each.cover;
     all += unknown.vector->alive * unknown.high;
@@ -288,7 +319,7 @@ void Sweep::give(size_t index, const Sample& sample, const Readings& readings, D
     residency.own.prior_error = own.prior_error * slots;
     residency.own.reading_error = own.reading_error * slots;
   }
-  sets_.add_time(residency.set, static_cast<double>(sample.end_ns - sample.start_ns), residency.resolved, false);
+  sets_.add_time(residency.set, static_cast<double>(sample.end_ns - sample.start_ns), residency.resolved, by_flows_);
   result.samples.push_back(residency);
 }
 

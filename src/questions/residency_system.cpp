@@ -153,6 +153,9 @@ void SampleSystem::solve(std::span<const Unknown> unknowns, const Readings& read
   // How much of the small blocks' shared memory there is to doubt depends on how many there are.
   make_rows(unknowns, readings);
   update();
+  // How far the data determine the answer does not change where the estimate runs into a bound: what is open may lie inside.
+  open_ = variance_;
+  std::ranges::copy(&inverse_[0][0], &inverse_[0][0] + 9, &open_inverse_[0][0]);
   for (size_t round = 0; round < size_ && !keep_in_box(unknowns); ++round) {
     update();
   }
@@ -168,13 +171,13 @@ Estimated SampleSystem::functional(Weight weight) const {
   for (size_t k = 0; k < size_; ++k) {
     result.value += weight(k) * value_[k];
     for (size_t i = 0; i < rows_; ++i) {
-      cross[i] += coefficient(i, k) * variance_[k] * weight(k);
+      cross[i] += coefficient(i, k) * open_[k] * weight(k);
     }
   }
   double reading = 0, prior = 0;
   for (size_t i = 0; i < rows_; ++i) {
     for (size_t j = 0; j < rows_; ++j) {
-      gain[i] += inverse_[i][j] * cross[j];
+      gain[i] += open_inverse_[i][j] * cross[j];
     }
     reading += square(gain[i]) * row_[i].variance;
   }
@@ -183,7 +186,7 @@ Estimated SampleSystem::functional(Weight weight) const {
     for (size_t i = 0; i < rows_; ++i) {
       left -= gain[i] * coefficient(i, k);
     }
-    prior += square(left) * variance_[k];
+    prior += square(left) * open_[k];
   }
   result.reading_error = std::sqrt(reading);
   result.prior_error = std::sqrt(prior);

@@ -51,10 +51,10 @@ class SampleSystem {
   [[nodiscard]] Estimated functional(Weight weight) const;
 
   size_t size_ = 0, rows_ = 0;
-  std::vector<double> coefficient_, value_, start_, variance_, alive_;
+  std::vector<double> coefficient_, value_, start_, variance_, open_, alive_;
   std::vector<bool> own_;
   Row row_[3];
-  double inverse_[3][3] = {};
+  double inverse_[3][3] = {}, open_inverse_[3][3] = {};
 };
 
 }  // namespace kvet::questions

@@ -73,6 +73,68 @@ TEST(Timeline, OverlapInOneStreamIsNotASibling) {
   EXPECT_TRUE(line.runs[0].at_start.empty());
 }
 
+// K launched behind itself: each moment counts once.
+TEST(Timeline, DependentPairsOfKCountOnce) {
+  PlantedDevice device;
+  const ShapeId k = device.kernel("k");
+  device.run(k, 7, 0, 100);
+  device.run(k, 7, 90, 200);
+  device.run(k, 7, 300, 400);
+  const DeviceTimeline line = timeline_of(device);
+  EXPECT_EQ(line.alone.spans(), (Spans{{0, 200}, {300, 400}}));
+  EXPECT_TRUE(line.beside.empty());
+  ASSERT_EQ(line.runs.size(), 3u);
+  EXPECT_EQ(line.runs[0].to_ns - line.runs[0].from_ns, 100);
+  EXPECT_EQ(line.runs[1].to_ns - line.runs[1].from_ns, 100) << "110 less the 10 in which the one before still ran";
+  EXPECT_EQ(line.whole.spans(), (Spans{{300, 400}})) << "only the last had the device to itself throughout";
+}
+
+// Stream-incremental time begins at the latest earlier end, which need not be that of the one just before.
+TEST(Timeline, TimeBeginsAtTheLatestEarlierEnd) {
+  PlantedDevice device;
+  const ShapeId k = device.kernel("k"), other = device.kernel("other");
+  device.run(other, 7, 0, 150);
+  device.run(other, 7, 100, 120);
+  device.run(k, 7, 110, 200);
+  const DeviceTimeline line = timeline_of(device);
+  EXPECT_EQ(line.runs[0].from_ns, 150);
+  EXPECT_EQ(line.alone.spans(), (Spans{{150, 200}}));
+  EXPECT_TRUE(line.beside.empty());
+}
+
+// A sibling in another stream is one also while the predecessor still runs: but that time is not K's yet.
+TEST(Timeline, DependentLaunchBesideASibling) {
+  PlantedDevice device;
+  const ShapeId k = device.kernel("k"), other = device.kernel("other"), third = device.kernel("third");
+  device.run(other, 7, 0, 100);
+  device.run(third, 8, 80, 150);
+  device.run(k, 7, 90, 200);
+  const DeviceTimeline line = timeline_of(device);
+  EXPECT_EQ(line.beside.spans(), (Spans{{100, 150}}));
+  EXPECT_EQ(line.alone.spans(), (Spans{{150, 200}}));
+  EXPECT_EQ(line.runs[0].beside_ns, 50);
+  ASSERT_EQ(line.runs[0].at_start.size(), 1u);
+  EXPECT_EQ(device.capture.text(line.runs[0].at_start[0]), "third") << "and not its predecessor";
+}
+
+// A chain of dependent launches in a graph: each overlaps the next by a tenth.
+TEST(Timeline, AChainOfDependentLaunchesInAGraph) {
+  PlantedDevice device;
+  const ShapeId k = device.kernel("k"), other = device.kernel("other");
+  for (int replay = 0; replay < 2; ++replay) {
+    for (int i = 0; i < 4; ++i) {
+      const int64_t start = 10'000 * replay + 90 * i;
+      Execution& node = device.run(i % 2 == 1 ? k : other, 7, start, start + 100);
+      node.graph_id = 1;
+      node.graph_node_id = static_cast<uint64_t>(i) + 1;
+      node.correlation_id = 50u + static_cast<uint32_t>(replay);
+    }
+  }
+  const DeviceTimeline line = timeline_of(device);
+  EXPECT_TRUE(line.beside.empty());
+  EXPECT_EQ(line.alone.spans(), (Spans{{100, 190}, {280, 370}, {10'100, 10'190}, {10'280, 10'370}}));
+}
+
 // All nodes of a graph launch carry one stream: branches that run side by side are siblings all the same.
 TEST(Timeline, BranchesOfAGraphAreSiblings) {
   PlantedDevice device;

@@ -15,12 +15,31 @@ int64_t count_until(const std::vector<int64_t>& times, int64_t time_ns) {
 
 }  // namespace
 
-void CapturedLaunches::capture_began(int64_t time_ns) { insert_sorted(begins_, time_ns); }
-void CapturedLaunches::capture_ended(int64_t time_ns) { insert_sorted(ends_, time_ns); }
+void CapturedLaunches::capture_began(int64_t time_ns) { add_edge(begins_, time_ns, 1); }
+void CapturedLaunches::capture_ended(int64_t time_ns) { add_edge(ends_, time_ns, -1); }
+
+void CapturedLaunches::add_edge(std::vector<int64_t>& times, int64_t time_ns, int change) {
+  if (time_ns <= forgotten_until_ns_) {
+    open_before_ += change;
+    return;
+  }
+  insert_sorted(times, time_ns);
+  if (edges() <= edge_limit) {
+    return;
+  }
+  // The older half of the longer list, and what is as old in the other.
+  const std::vector<int64_t>& longer = begins_.size() > ends_.size() ? begins_ : ends_;
+  forgotten_until_ns_ = longer[longer.size() / 2];
+  const int64_t begun = count_until(begins_, forgotten_until_ns_);
+  const int64_t ended = count_until(ends_, forgotten_until_ns_);
+  open_before_ += begun - ended;
+  begins_.erase(begins_.begin(), begins_.begin() + begun);
+  ends_.erase(ends_.begin(), ends_.begin() + ended);
+}
 
 // Captures may nest and overlap, on several threads: one is open as long as more have begun than ended.
 bool CapturedLaunches::capturing(int64_t time_ns) const {
-  return !begins_.empty() && count_until(begins_, time_ns) > count_until(ends_, time_ns);
+  return open_before_ + count_until(begins_, time_ns) > count_until(ends_, time_ns);
 }
 
 bool CapturedLaunches::was_executed(uint32_t correlation_id) const {

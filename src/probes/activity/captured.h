@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <unordered_map>
 #include <vector>
 
@@ -26,12 +27,17 @@ class CapturedLaunches {
   void executed(uint32_t correlation_id, const Emit& emit);
   void finish(const Emit& emit);
 
+  // Beginnings and ends of captures that are remembered. The target says how many there are, and it may lie.
+  static constexpr size_t edge_limit = 1u << 16;  // in the two seconds that a launch waits: 32,768 captures
+  [[nodiscard]] size_t edges() const { return begins_.size() + ends_.size(); }
+
  private:
   static constexpr int64_t delay_ns = 2'000'000'000;
   static constexpr size_t waiting_limit = 1u << 18;  // 20 MB a process
   static constexpr size_t candidate_limit = 1u << 18;  // launches of one capture are thousands
   static constexpr uint32_t window = 1u << 22;  // correlation ids remembered, one bit each: 512 KiB
 
+  void add_edge(std::vector<int64_t>& times, int64_t time_ns, int change);
   void release(bool all, const Emit& emit);
   [[nodiscard]] bool capturing(int64_t time_ns) const;
   [[nodiscard]] bool was_executed(uint32_t correlation_id) const;
@@ -39,6 +45,9 @@ class CapturedLaunches {
   std::deque<ApiCall> waiting_;
   std::unordered_map<uint32_t, ApiCall> candidates_;  // by correlation id
   std::vector<int64_t> begins_, ends_;  // sorted
+  // Of what is older than this only the difference is kept: begun less ended.
+  int64_t forgotten_until_ns_ = std::numeric_limits<int64_t>::min();
+  int64_t open_before_ = 0;
   std::vector<uint64_t> executed_bits_;
   uint32_t newest_correlation_ = 0;
   int64_t newest_ns_ = 0;

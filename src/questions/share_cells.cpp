@@ -136,7 +136,7 @@ void ShareCells::build(Systems systems) {
     if (Cell& cell = cells_.at({seen.row->set, seen.saturated}); cell.system) {
       cell.system->add(seen.observation);
     }
-    if (!(seen.saturated && input_.pinned)) {
+    if (!seen.saturated) {
       all_->add(seen.observation);
     }
   }
@@ -156,7 +156,7 @@ std::optional<double> ShareCells::residual_squares() const {
   }
   double squares = 0;
   for (const Seen& seen : seen_) {
-    if (seen.saturated && input_.pinned) {
+    if (seen.saturated) {
       continue;
     }
     double fit = coefficients->copies * seen.observation.copies;

@@ -8,7 +8,7 @@ namespace kvet::questions {
 namespace {
 
 constexpr size_t none = std::numeric_limits<size_t>::max();
-constexpr uint64_t least_rows = 30, least_rows_per_column = 4;
+constexpr uint64_t least_rows_per_column = 4;
 constexpr size_t least_blocks = 6;
 // Ratio of singular values of the columns, each scaled to length 1: with 1% of noise in a count, 300 makes a coefficient
 // worthless below 90,000 rows.
@@ -18,8 +18,9 @@ constexpr double ridge = 1e-9;
 
 }  // namespace
 
-ShareSystem::ShareSystem(const std::vector<Party>& parties, const std::vector<double>& weight, size_t most_columns)
-    : column_(parties.size(), none) {
+ShareSystem::ShareSystem(const std::vector<Party>& parties, const std::vector<double>& weight, size_t most_columns,
+                         uint64_t least_rows)
+    : column_(parties.size(), none), least_rows_(least_rows) {
   std::vector<size_t> order;
   for (size_t party = 0; party < parties.size(); ++party) {
     if (weight[party] > 0) {
@@ -64,7 +65,7 @@ void ShareSystem::finish() {
     all.add(system);
   }
   condition_ = all.shape(used_).condition;  // columns that no row uses are no unknowns
-  determined_ = rows_ >= std::max<uint64_t>(least_rows, least_rows_per_column * used_.size()) &&
+  determined_ = rows_ >= std::max<uint64_t>(least_rows_, least_rows_per_column * used_.size()) &&
                 by_block_.size() >= least_blocks && condition_ <= most_condition;
 }
 

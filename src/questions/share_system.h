@@ -33,7 +33,8 @@ class ShareSystem {
   static constexpr size_t every_block = std::numeric_limits<size_t>::max();
 
   // `weight`: warp time of each party in it; those with most get a column of their own, the rest share two, K's and others'.
-  ShareSystem(const std::vector<Party>& parties, const std::vector<double>& weight, size_t most_columns);
+  ShareSystem(const std::vector<Party>& parties, const std::vector<double>& weight, size_t most_columns,
+              uint64_t least_rows = 30);
 
   // Warp time of parties without any weight here goes to `earlier`.
   void add(const Observation& observation);
@@ -57,7 +58,7 @@ class ShareSystem {
   std::map<size_t, NonNegativeLeastSquares> by_block_;
   std::vector<size_t> used_;  // columns that any row has
   std::vector<double> squares_;  // of each column
-  uint64_t rows_ = 0;
+  uint64_t rows_ = 0, least_rows_;
   bool determined_ = false;
   double condition_ = 0;
 };

@@ -71,8 +71,11 @@ std::optional<int64_t> time_fact(const Capture& capture, std::string_view key) {
   const std::string_view text = capture.fact(key);
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return !text.empty() && error == std::errc{} && end == text.data() + text.size() ? std::optional{value}
-                                                                                   : std::nullopt;
+  // As far as times in a capture go (126 years): sums and differences of two never overflow.
+  constexpr int64_t limit = 4'000'000'000'000'000'000;
+  return !text.empty() && error == std::errc{} && end == text.data() + text.size() && value >= -limit && value <= limit
+             ? std::optional{value}
+             : std::nullopt;
 }
 
 std::string device_label(const Capture& capture, DeviceId device) {

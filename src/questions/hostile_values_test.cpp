@@ -104,9 +104,9 @@ Capture absurd_capture(uint64_t seed) {
     Sample sample;
     sample.device = {draw.below(2)};
     draw.interval(sample);
-    for (auto* sum :
-         {&sample.cycles_elapsed, &sample.sm_active_cycles, &sample.warp_cycles, &sample.register_cycles,
-          &sample.shared_byte_cycles, &sample.blocks_completed, &sample.dram_read_bytes, &sample.dram_write_bytes}) {
+    for (auto* sum : {&sample.cycles_elapsed, &sample.sm_active_cycles, &sample.warp_cycles, &sample.register_cycles,
+                      &sample.shared_byte_cycles, &sample.blocks_completed, &sample.dram_read_bytes,
+                      &sample.dram_write_bytes, &sample.context_switch_cycles}) {
       *sum = draw.real();
     }
     capture.samples.push_back(sample);
@@ -117,6 +117,29 @@ Capture absurd_capture(uint64_t seed) {
     transfer.bytes = draw.long_number();
     capture.transfers.push_back(transfer);
     capture.losses.push_back({Source::cupti, LossKind::ring_full, {}, draw.long_number(), {}, {}});
+  }
+  for (int i = 0; i < 6; ++i) {
+    Context context;
+    context.process = {draw.below(2)};
+    context.device = {draw.below(2)};
+    context.context_id = draw.below(3);
+    context.parent_context_id = draw.below(3);
+    context.green = draw.below(2) == 0;
+    context.sharing = static_cast<ContextSharing>(draw.below(3));
+    context.mps_thread_percent = draw.real();
+    capture.contexts.push_back(context);
+    DeviceReading reading;
+    reading.device = {draw.below(2)};
+    reading.time_ns = i < 3 ? static_cast<int64_t>(draw.below(2000)) : 4'000'000'000'000'000'000;
+    if (draw.below(2) == 0) {
+      reading.sm_clock_mhz = draw.below(2) == 0 ? 0xffffffffu : 0;
+    }
+    capture.device_readings.push_back(reading);
+  }
+  const char* const facts[] = {
+      "-9223372036854775808", "9223372036854775807", "-4000000000000000000", "4000000000000000000", "0", "1000", "x"};
+  for (const char* key : {"record.start_ns", "record.end_ns", "counters.paused_ns", "window.from_ns", "window.to_ns"}) {
+    capture.meta[key] = facts[draw.below(7)];
   }
   for (uint32_t id = 0; id < 2; ++id) {
     ClockMapping mapping;
@@ -143,7 +166,8 @@ TEST(HostileValues, AnythingInRangeIsAnswered) {
     for (const Capture* capture : {&whole, &part}) {
       const auto set = select_kernels(*capture, {"k"});
       ASSERT_TRUE(set);
-      for (const auto& findings : {occupancy(*capture, *set), dram(*capture, *set), quality(*capture)}) {
+      for (const auto& findings :
+           {occupancy(*capture, *set), dram(*capture, *set), quality(*capture), conditions(*capture, *set)}) {
         ASSERT_FALSE(findings.empty());
         for (const Finding& finding : findings) {
           ASSERT_EQ(finding.value.has_value(), finding.evidence != Evidence::unavailable) << finding.id;

@@ -13,6 +13,7 @@
 #include "base/terminal.h"
 #include "capability/libraries.h"
 #include "capability/system.h"
+#include "record/cupti_places.h"
 #include "record/process_facts.h"
 
 namespace kvet::record {
@@ -159,6 +160,8 @@ Result<void> Recording::start_counters() {
   sampler.bursts.length_ns = static_cast<uint64_t>(options_.burst_ns.value_or(sampler.bursts.length_ns));
   sampler.bursts.period_ns = static_cast<uint64_t>(options_.burst_every_ns.value_or(sampler.bursts.period_ns));
   sampler.program = options_.sampler_program;
+  sampler.library_paths =
+      options_.pid ? cupti_of_process(*options_.pid, invoking_user()) : cupti_of_python(program_, environment_, user_);
   auto client = probes::SamplerClient::start(sampler, devices_);
   if (!client) {
     return std::unexpected(client.error());

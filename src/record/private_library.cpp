@@ -1,14 +1,18 @@
 #include "record/private_library.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "base/file_descriptor.h"
@@ -44,6 +48,36 @@ bool is_named_by_somebody(const std::string& path) {
   return std::ranges::any_of(all_processes(), [&](int pid) { return read_proc_file(pid, "environ").contains(path); });
 }
 
+constexpr const char* file_name = "libkvet_inject.so";
+
+bool take_lock(const FileDescriptor& file) { return file.valid() && flock(file.get(), LOCK_EX | LOCK_NB) == 0; }
+
+// The folder of a recorder of ours that is no more. One that is a minute old and not locked has no owner; a younger one may
+// be between being made and being locked.
+bool is_left_over(const std::string& folder) {
+  constexpr time_t minute = 60;
+  struct stat status{};
+  if (lstat(folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) || status.st_uid != geteuid() ||
+      time(nullptr) - status.st_mtime < minute) {
+    return false;
+  }
+  const std::string path = folder + "/" + file_name;
+  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  return take_lock(file) && !is_named_by_somebody(path);
+}
+
+void remove_left_overs(const std::string& place) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(place, error), end; !error && at != end; at.increment(error)) {
+    constexpr size_t length = sizeof "kvet-XXXXXX" - 1;
+    const std::string name = at->path().filename();
+    if (name.starts_with("kvet-") && name.size() == length && is_left_over(at->path())) {
+      unlink((at->path() / file_name).c_str());
+      rmdir(at->path().c_str());  // stays where anything else lies in it
+    }
+  }
+}
+
 }  // namespace
 
 Result<PrivateLibrary> PrivateLibrary::create() {
@@ -53,6 +87,7 @@ Result<PrivateLibrary> PrivateLibrary::create() {
     if (place == nullptr || !may_map_programs(place)) {
       continue;
     }
+    remove_left_overs(place);
     std::string folder = std::string(place) + "/kvet-XXXXXX";
     if (mkdtemp(folder.data()) == nullptr) {
       reason = folder + ": " + std::strerror(errno);
@@ -60,11 +95,13 @@ Result<PrivateLibrary> PrivateLibrary::create() {
     }
     PrivateLibrary library;
     library.folder_ = folder;
-    library.path_ = folder + "/libkvet_inject.so";
+    library.path_ = folder + "/" + file_name;
     const FileDescriptor file(open(library.path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     // The target may run as another user: everybody may read, nobody may write.
     if (file.valid() && write_all(file.get(), embedded_inject_library()) && fchmod(file.get(), 0555) == 0 &&
         chmod(folder.c_str(), 0755) == 0) {
+      library.lock_.reset(open(library.path_.c_str(), O_RDONLY | O_CLOEXEC));
+      take_lock(library.lock_);  // where a file system has no locks, nobody else gets one either
       return library;
     }
     reason = library.path_ + ": " + std::strerror(errno);
@@ -74,7 +111,7 @@ Result<PrivateLibrary> PrivateLibrary::create() {
 }
 
 PrivateLibrary::PrivateLibrary(PrivateLibrary&& other) noexcept
-    : folder_(std::exchange(other.folder_, {})), path_(std::exchange(other.path_, {})), kept_(other.kept_) {}
+    : folder_(std::exchange(other.folder_, {})), path_(std::exchange(other.path_, {})), lock_(std::move(other.lock_)), kept_(other.kept_) {}
 
 PrivateLibrary::~PrivateLibrary() {
   // A process that outlives the recording looks for the file when it starts CUDA. Were the name free by then, anybody could

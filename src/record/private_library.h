@@ -5,13 +5,15 @@
 
 #include <string>
 
+#include "base/file_descriptor.h"
 #include "base/result.h"
 
 namespace kvet::record {
 
 class PrivateLibrary {
  public:
-  // In a folder from which programs may be mapped. Errors: unavailable.
+  // In a folder from which programs may be mapped. Errors: unavailable. What recorders that were killed have left there is
+  // removed first, unless a process may still look for it.
   static Result<PrivateLibrary> create();
   PrivateLibrary(PrivateLibrary&& other) noexcept;
   PrivateLibrary& operator=(PrivateLibrary&&) = delete;
@@ -24,6 +26,7 @@ class PrivateLibrary {
  private:
   PrivateLibrary() = default;
   std::string folder_, path_;
+  FileDescriptor lock_;  // on the file: ours as long as we live
   bool kept_ = false;
 };
 

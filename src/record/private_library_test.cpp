@@ -5,7 +5,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 #include <string>
 
@@ -21,6 +24,53 @@ TEST(PrivateLibrary, IsGoneWithItsRecording) {
     EXPECT_TRUE(std::filesystem::exists(path));
   }
   EXPECT_FALSE(std::filesystem::exists(std::filesystem::path(path).parent_path()));
+}
+
+class LeftOver : public testing::Test {
+ protected:
+  void SetUp() override {
+    char place[] = "/tmp/kvet-left-over-test-XXXXXX";
+    ASSERT_NE(mkdtemp(place), nullptr);
+    place_ = place;
+    setenv("TMPDIR", place, 1);
+    folder_ = place_ / "kvet-aBcD12";
+    std::filesystem::create_directory(folder_);
+    std::ofstream(folder_ / "libkvet_inject.so") << "left";
+    age();
+  }
+  void TearDown() override {
+    unsetenv("TMPDIR");
+    std::filesystem::remove_all(place_);
+  }
+  void age() const {
+    std::filesystem::last_write_time(folder_, std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
+  }
+  std::filesystem::path place_, folder_;
+};
+
+TEST_F(LeftOver, OfAKilledRecorderIsRemovedByTheNext) {
+  auto library = PrivateLibrary::create();
+  ASSERT_TRUE(library);
+  EXPECT_FALSE(std::filesystem::exists(folder_));
+  EXPECT_TRUE(std::filesystem::exists(library->path()));
+}
+
+TEST_F(LeftOver, WhatAnotherRecorderHasIsNotRemoved) {
+  auto first = PrivateLibrary::create();
+  ASSERT_TRUE(first);
+  std::filesystem::last_write_time(std::filesystem::path(first->path()).parent_path(),
+                                   std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
+  auto second = PrivateLibrary::create();
+  ASSERT_TRUE(second);
+  EXPECT_TRUE(std::filesystem::exists(first->path()));
+}
+
+TEST_F(LeftOver, AFolderWithSomethingElseInItIsNotTouched) {
+  std::filesystem::remove(folder_ / "libkvet_inject.so");
+  std::ofstream(folder_ / "notes") << "mine";
+  age();
+  ASSERT_TRUE(PrivateLibrary::create());
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "notes"));
 }
 
 // Whoever could take the name would be loaded by it.

@@ -178,6 +178,7 @@ Target::Target(Target&& other) noexcept
       pid_(std::exchange(other.pid_, -1)),
       running_(other.running_),
       has_terminal_(std::exchange(other.has_terminal_, false)),
+      terminal_(std::move(other.terminal_)),
       handle_(std::move(other.handle_)),
       go_(std::move(other.go_)),
       failure_(std::move(other.failure_)),
@@ -191,17 +192,19 @@ Target::~Target() {
   }
 }
 
-void Target::take_terminal() const { tcsetpgrp(STDIN_FILENO, pid_); }
+void Target::take_terminal() const { tcsetpgrp(terminal_.get(), pid_); }
 
 void Target::release_terminal() {
   if (std::exchange(has_terminal_, false)) {
-    tcsetpgrp(STDIN_FILENO, getpgrp());
+    tcsetpgrp(terminal_.get(), getpgrp());
   }
 }
 
 Result<void> Target::run() {
+  // With its input from a file a command may still ask for a password, and ^C must reach it.
+  terminal_.reset(open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC));
   // A recorder that is not in the foreground does not hand out what it has not got.
-  if (isatty(STDIN_FILENO) != 0 && tcgetpgrp(STDIN_FILENO) == getpgrp()) {
+  if (terminal_.valid() && tcgetpgrp(terminal_.get()) == getpgrp()) {
     // Whoever hands the terminal over is in the background from then on, and would be stopped when it takes it back.
     signal(SIGTTOU, SIG_IGN);
     has_terminal_ = true;
@@ -235,9 +238,9 @@ void Target::update() {
       return;
     }
     if (has_terminal_) {
-      tcsetpgrp(STDIN_FILENO, getpgrp());
+      tcsetpgrp(terminal_.get(), getpgrp());
       raise(SIGSTOP);  // the shell takes over; `fg` continues here
-      if (tcgetpgrp(STDIN_FILENO) == getpgrp()) {
+      if (tcgetpgrp(terminal_.get()) == getpgrp()) {
         take_terminal();
       }
       forward(SIGCONT);

@@ -62,6 +62,7 @@ class Target {
   pid_t pid_ = -1;
   bool running_ = false;
   bool has_terminal_ = false;
+  FileDescriptor terminal_;  // the controlling one, wherever our input and output go
   FileDescriptor handle_;  // pidfd
   FileDescriptor go_;      // closed or written to: it runs or gives up
   FileDescriptor failure_;  // an errno arrives here when exec fails

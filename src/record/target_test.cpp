@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -186,6 +187,35 @@ TEST_F(TargetTest, IgnoredSignalsStayIgnored) {
   const auto before = signal(SIGHUP, SIG_IGN);
   EXPECT_EQ(run(start({"sh", "-c", "kill -HUP $$; exit 4"})), 4);
   signal(SIGHUP, before);
+}
+
+// kvet record -- CMD < input > output, on a terminal.
+TEST_F(TargetTest, HasTheTerminalWhereverItsInputComesFrom) {
+  const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+  if (terminal < 0 || grantpt(terminal) != 0 || unlockpt(terminal) != 0) {
+    GTEST_SKIP() << "no pseudo-terminals here";
+  }
+  const std::string name = ptsname(terminal);
+  const pid_t recorder = fork();
+  if (recorder == 0) {
+    // A session of its own; the first terminal that it opens is its controlling one.
+    setsid();
+    const int mine = open(name.c_str(), O_RDWR);
+    const int nothing = open("/dev/null", O_RDWR);
+    dup2(nothing, 0);
+    auto target = Target::prepare(start({"sh", "-c", "read word < /dev/tty"}));  // in the background it would be stopped
+    if (mine < 0 || !target || !target->run() || tcgetpgrp(mine) != target->pid()) {
+      _exit(1);
+    }
+    [[maybe_unused]] const ssize_t written = ::write(terminal, "go\n", 3);  // as if typed
+    wait(*target);
+    _exit(target->exit_code() == 0 && tcgetpgrp(mine) == getpgrp() ? 0 : 2);
+  }
+  int status = 0;
+  waitpid(recorder, &status, 0);
+  close(terminal);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0) << "1: not given to the command; 2: not given back";
 }
 
 TEST_F(TargetTest, ItsEndIsSeenWhereChildrenAreIgnored) {

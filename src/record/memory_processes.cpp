@@ -26,7 +26,8 @@ FileDescriptor handle_of_user(int32_t pid, int file) {
   }
   const std::string inode = " " + std::to_string(status.st_ino) + " ";
   const std::string maps = read_proc_file(pid, "maps");
-  for (size_t at = maps.find("/memfd:kvet-memory"); at != std::string::npos; at = maps.find("/memfd:kvet-memory", at + 1)) {
+  for (size_t at = maps.find("/memfd:kvet-memory"); at != std::string::npos;
+       at = maps.find("/memfd:kvet-memory", at + 1)) {
     const size_t begin = maps.rfind('\n', at) + 1;  // npos + 1 is 0
     if (maps.substr(begin, at - begin).contains(inode)) {
       return handle;
@@ -55,9 +56,8 @@ std::optional<MemoryProcesses::Sender> MemoryProcesses::sender(const kvet_batch_
   const bool believed = known.handle.valid();
   const std::string name = believed ? process_name(known.pid) : "";
   const std::string command = believed ? command_line(known.pid) : "";
-  const auto earlier = std::ranges::find_if(known_, [&](const auto& one) {
-    return believed && one.second.pid == known.pid && one.second.handle.valid();
-  });
+  const auto earlier = std::ranges::find_if(
+      known_, [&](const auto& one) { return believed && one.second.pid == known.pid && one.second.handle.valid(); });
   Sender sender{{}, std::move(*table), {}};
   if (earlier != known_.end()) {
     sender.before_exec = earlier->second.process;

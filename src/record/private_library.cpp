@@ -111,7 +111,10 @@ Result<PrivateLibrary> PrivateLibrary::create() {
 }
 
 PrivateLibrary::PrivateLibrary(PrivateLibrary&& other) noexcept
-    : folder_(std::exchange(other.folder_, {})), path_(std::exchange(other.path_, {})), lock_(std::move(other.lock_)), kept_(other.kept_) {}
+    : folder_(std::exchange(other.folder_, {})),
+      path_(std::exchange(other.path_, {})),
+      lock_(std::move(other.lock_)),
+      kept_(other.kept_) {}
 
 PrivateLibrary::~PrivateLibrary() {
   // A process that outlives the recording looks for the file when it starts CUDA. Were the name free by then, anybody could

@@ -203,7 +203,8 @@ TEST_F(TargetTest, HasTheTerminalWhereverItsInputComesFrom) {
     const int mine = open(name.c_str(), O_RDWR);
     const int nothing = open("/dev/null", O_RDWR);
     dup2(nothing, 0);
-    auto target = Target::prepare(start({"sh", "-c", "read word < /dev/tty"}));  // in the background it would be stopped
+    auto target =
+        Target::prepare(start({"sh", "-c", "read word < /dev/tty"}));  // in the background it would be stopped
     if (mine < 0 || !target || !target->run() || tcgetpgrp(mine) != target->pid()) {
       _exit(1);
     }

@@ -130,10 +130,10 @@ void check_uprobes(const Capture& capture, CountsCheck& check) {
   int64_t records = 0;
   for (const ApiCall& call : capture.api_calls) {
     // What the uprobes count: every entry point that starts work.
-    records += is_kernel_launch(call.kind) || call.kind == ApiKind::launch_graph ||
-                       call.kind == ApiKind::launch_host_function
-                   ? 1
-                   : 0;
+    records +=
+        is_kernel_launch(call.kind) || call.kind == ApiKind::launch_graph || call.kind == ApiKind::launch_host_function
+            ? 1
+            : 0;
   }
   int64_t short_of = *seen - records;
   if (short_of > tolerated_launches && static_cast<double>(short_of) > tolerated_share * static_cast<double>(*seen)) {

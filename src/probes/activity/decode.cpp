@@ -416,7 +416,8 @@ void ActivityDecoder::Implementation::tell_end(ProcessState& process, const kvet
     process.end_was_told = true;
     // A target's clock may be anything; ours is not.
     const bool in_order = since && (!end.time_ns || *since <= *end.time_ns);
-    lose(process, Source::cupti, LossKind::ended_without_exit_handlers, 1, in_order ? since : std::nullopt, end.time_ns);
+    lose(process, Source::cupti, LossKind::ended_without_exit_handlers, 1, in_order ? since : std::nullopt,
+         end.time_ns);
   }
 }
 

@@ -32,7 +32,8 @@ Result<MemoryRing> MemoryRing::create(uint32_t slots, uint32_t tables) {
   ring.slots_ = slots;
   ring.tables_ = tables;
   const uint64_t slots_end = slots_offset + uint64_t{slots} * sizeof(kvet_memory_slot);
-  constexpr uint64_t largest_page = 65'536;  // a target maps its table alone, from a whole page on; aarch64 has such pages
+  constexpr uint64_t largest_page =
+      65'536;  // a target maps its table alone, from a whole page on; aarch64 has such pages
   const uint64_t tables_offset = (slots_end + largest_page - 1) / largest_page * largest_page;
   ring.size_ = tables_offset + uint64_t{tables} * KVET_TABLE_BYTES;
   ring.file_ = FileDescriptor{memfd_create("kvet-memory", MFD_ALLOW_SEALING)};  // not CLOEXEC: the target inherits it

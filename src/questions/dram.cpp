@@ -7,6 +7,7 @@
 #include "questions/counter_split.h"
 #include "questions/dram_parts.h"
 #include "questions/make_finding.h"
+#include "questions/sensitivity.h"
 #include "questions/unit_shares.h"
 
 namespace kvet::questions {
@@ -57,7 +58,8 @@ std::vector<Finding> dram(const Capture& capture, const KernelSet& kernels) {
                                                            {"dram.own", "bytes/s"},
                                                            {"l2.own", "bytes/s"},
                                                            {"instructions.own", "instructions/cycle"},
-                                                           {"tensor.own", "%"}};
+                                                           {"tensor.own", "%"},
+                                                           {"dram.sensitivity", "%/(100 GB/s)"}};
     for (const auto& [id, unit] : ids) {
       findings.push_back(
           unavailable(Question::dram, id, kernels.label, unit,
@@ -138,6 +140,7 @@ std::vector<Finding> dram(const Capture& capture, const KernelSet& kernels) {
     sharing.push_back({&devices[i], &residency[i]});
   }
   add_shares(findings, capture, kernels, sharing, peak_bytes);
+  add_sensitivity(findings, capture, kernels, devices);
   return only_finite(std::move(findings));
 }
 

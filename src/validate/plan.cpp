@@ -382,9 +382,19 @@ Result<void> check_plan(const Plan& plan) {
     }
   }
   if (plan.recording.interval) {
-    if (auto usable = parse_duration_ns(*plan.recording.interval, "interval"); !usable) {
+    auto usable = parse_duration_ns(*plan.recording.interval, "interval");
+    if (!usable) {
       return within(usable.error());
     }
+    // As the sampler takes it: otherwise the first block would be the one to say so.
+    constexpr int64_t shortest_ns = 2'000, longest_ns = 1'000'000'000;
+    if (*usable < shortest_ns || *usable > longest_ns) {
+      return wrong(fmt::format("an interval of {} between counter samples", *plan.recording.interval),
+                   "2us to 1s are possible");
+    }
+  }
+  if (plan.timeout_ns <= 0 || plan.ready_timeout_ns <= 0) {
+    return wrong("a timeout of no time at all", "leave it out, or give what a load or a run takes at most");
   }
   for (const ArmPlan* arm : {&plan.baseline, &plan.candidate}) {
     const char* name = arm == &plan.baseline ? "baseline" : "candidate";

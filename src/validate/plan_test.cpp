@@ -118,6 +118,10 @@ TEST(Plan, WhatWouldFailAfterTheFirstBlocksFailsBefore) {
   EXPECT_SAYS("kernels = [\"\"]\n" + smallest, "an empty pattern");
   EXPECT_SAYS(with("[baseline]\n", "step = \"[\"\n[baseline]\n"), "[: is not a regular expression");
   EXPECT_SAYS(smallest + "[gpu]\ninterval = \"soon\"\n", "'soon' is not a duration");
+  EXPECT_SAYS(smallest + "[gpu]\ninterval = \"1us\"\n", "2us to 1s are possible");
+  EXPECT_SAYS(smallest + "[gpu]\ninterval = \"2s\"\n", "2us to 1s are possible");
+  EXPECT_SAYS(with("[workload]\n", "[workload]\ntimeout = \"0s\"\n"), "a timeout of no time at all");
+  EXPECT_SAYS(with("[workload]\n", "[workload]\nready_timeout = \"0s\"\n"), "a timeout of no time at all");
   EXPECT_SAYS(with("\"stock\"", "\"a\\u0000b\""), "'baseline.env.NORM' cannot be an environment variable");
   EXPECT_SAYS(with("\"python check_norm.py\"", "\"a\\u0000b\""), "holds a zero byte");
   EXPECT_SAYS(with("'throughput: ([0-9.]+) tok/s'", "'(" + std::string(100'000, 'a') + ")'"), "too long for a pattern");

@@ -25,6 +25,7 @@ struct World {
   struct Run {
     double from, to;  // CLOCK_MONOTONIC since its epoch, as recorded
     uint32_t blocks;
+    double fade = 1;  // SM after SM goes idle over its last so many ns
   };
   std::vector<Run> runs;
 
@@ -70,9 +71,15 @@ struct World {
       double busy = 0, warps = 0, blocks = 0;
       for (size_t i = first; i < runs.size() && runs[i].from < to; ++i) {
         const double begin = runs[i].from + start_delay, end = runs[i].to - end_lead;
-        busy += std::max(0.0, std::min(to, end) - std::max(from, begin));
+        // SM time up to some moment: all of it until the fading begins, then a parabola.
+        const auto until = [&](double moment) {
+          const double faded = std::clamp(moment - (end - runs[i].fade), 0.0, runs[i].fade);
+          return std::clamp(moment, begin, end - runs[i].fade) - begin + faded - faded * faded / (2 * runs[i].fade);
+        };
+        busy += until(to) - until(from);
         warps += begin >= from && begin < to ? runs[i].blocks * 8.0 : 0;
-        blocks += end >= from && end < to ? runs[i].blocks : 0;
+        const double gone = (std::clamp(to, end - runs[i].fade, end) - std::clamp(from, end - runs[i].fade, end));
+        blocks += runs[i].blocks * gone / runs[i].fade;
       }
       found.add(MeasuredLoad{raw_epoch + raw, raw_epoch + raw + interval,
                              static_cast<float>(std::min(1.0, busy / (to - from))), static_cast<float>(warps),
@@ -146,6 +153,23 @@ TEST(AnchoredAlignment, WithoutPulsesOnlyTheSumOfTheBiasesIsKnown) {
   const ClockMapping& mapping = found->mappings.front();
   ASSERT_TRUE(mapping.start_bias_ns && mapping.end_bias_ns);
   EXPECT_NEAR(static_cast<double>(*mapping.start_bias_ns + *mapping.end_bias_ns), start_delay + end_lead, 400);
+}
+
+// As on an H200: most kernels' blocks end one by one, over up to half of their length, and some end at once.
+TEST(AnchoredAlignment, KernelsThatFadeOutHideNeitherBiasNorClock) {
+  World world;
+  world.separate();
+  for (size_t i = 0; i < world.runs.size(); ++i) {
+    world.runs[i].fade = i % 5 == 0 ? 1 : world.uniform(0.1, 0.5) * (world.runs[i].to - world.runs[i].from);
+  }
+  const auto found = world.align(world.anchors());
+  ASSERT_TRUE(found) << found.error().message();
+  EXPECT_LT(world.worst_error(found->mappings), 600) << found->said;
+  const ClockMapping& mapping = found->mappings.front();
+  ASSERT_TRUE(mapping.start_bias_ns && mapping.end_bias_ns && mapping.residual_p95_ns) << found->said;
+  EXPECT_NEAR(static_cast<double>(*mapping.start_bias_ns), start_delay, 600) << found->said;
+  EXPECT_NEAR(static_cast<double>(*mapping.end_bias_ns), end_lead, 600) << found->said;
+  EXPECT_LT(*mapping.residual_p95_ns, 5'000) << found->said;
 }
 
 TEST(AnchoredAlignment, ABusyDeviceByItsFlows) {

@@ -15,6 +15,8 @@ constexpr size_t least_matches = 3;
 // Ends scatter more than starts, since the last blocks of a grid end one by one. Where they do so by this factor, the
 // lines are laid through the starts alone, and the ends only say how far the middle is.
 constexpr double scatter_factor = 1.5;
+constexpr double dense_share = 0.1;
+constexpr size_t few_ends = 30;
 
 // How far off the slope may be: as for a least-squares line through points spread evenly over their span, where the
 // standard error is σ √12 ÷ (span √n); σ from the median distance.
@@ -121,15 +123,26 @@ std::vector<Point> points_of(const std::vector<Match>& matches, MatchKind kind, 
   return points;
 }
 
-// How far above a fit the points lie, in the median: both kinds are spread alike over time, but drift in between must not
-// count.
-double median_above(const std::vector<Point>& points, const MatchFit& fit) {
+// How far above the starts' lines the ends lie: so drift in between does not count. Kernels whose blocks end one by one ask
+// for more by any amount, those that end at once all for the same; so where the ends are densest is the answer, if they
+// are dense there. Nothing: they are not.
+std::optional<double> ends_above(const std::vector<Point>& ends, const MatchFit& starts, double limit_ns) {
   std::vector<double> above;
-  above.reserve(points.size());
-  for (const Point& point : points) {
-    above.push_back(point.y - value_at(fit, point.x));
+  above.reserve(ends.size());
+  for (const Point& point : ends) {
+    above.push_back(point.y - value_at(starts, point.x));
   }
-  return median(above);
+  // Half of the distance is the bias: so it may be this much.
+  const auto possible = [&](double value) { return value <= 2 * limit_ns && value >= -limit_ns / 2; };
+  const double middle = median(above);
+  if (possible(middle) && median_distance(above, middle) < limit_ns / 2) {
+    return middle;
+  }
+  if (above.size() < few_ends) {
+    return std::nullopt;
+  }
+  const Interval dense = densest(above, dense_share);
+  return possible(dense.middle()) && dense.width() < limit_ns / 4 ? std::optional(dense.middle()) : std::nullopt;
 }
 
 }  // namespace
@@ -155,11 +168,11 @@ MatchFit fit_matches(const std::vector<Match>& matches, double bias_limit_ns) {
     return start_fit.segments.empty() ? end_fit : start_fit;
   }
   // The correction that a start asks for is too small by what the start is late, that of an end too large.
-  const double half = median_above(ends, start_fit) / 2;
-  // A clock cannot be read better than to a fraction of a µs: slightly negative is nothing.
-  if (half > bias_limit_ns || half < -bias_limit_ns / 4) {
+  const std::optional<double> above = ends_above(ends, start_fit, bias_limit_ns);
+  if (!above) {
     return start_fit;
   }
+  const double half = *above / 2;
   const bool ends_scatter = end_fit.residual_p95 > scatter_factor * std::max(500.0, start_fit.residual_p95);
   std::vector<Point> points = points_of(matches, MatchKind::start, half);
   if (!ends_scatter) {

@@ -23,6 +23,7 @@ constexpr double worst_match = 0.5;
 // CLOCK_MONOTONIC − timer.
 struct TimerOffset {
   double offset = 0, half_width = 0;
+  double step = 0;  // of the timer
 };
 
 // Each handshake bounds the offset from both sides; all of them together, within some ms, from closer.
@@ -51,7 +52,7 @@ std::optional<TimerOffset> timer_offset(const PulseTrain& train) {
     low = low_of_tightest;
     high = low + tightest;
   }
-  return TimerOffset{(low + high) / 2, (high - low) / 2};
+  return TimerOffset{(low + high) / 2, (high - low) / 2, static_cast<double>(step)};
 }
 
 struct Row {
@@ -204,7 +205,9 @@ Result<ClockAnchor> fit_pulses(std::span<const MeasuredLoad> samples, const Puls
     offsets.push_back(one.offset);
     excesses.push_back(one.excess);
   }
-  const double offset = median(offsets), unlogged = median(excesses), scatter = median_distance(offsets, offset);
+  // A timer that moves in steps reads half of one too little on average.
+  const double offset = median(offsets) + timer->step / 2, unlogged = median(excesses),
+               scatter = median_distance(offsets, median(offsets));
   if (std::abs(unlogged) > longest_unlogged) {
     return fail(ErrorKind::unavailable,
                 fmt::format("pulses are {:.1f} µs longer in the samples than in their own logs", unlogged / 1e3));

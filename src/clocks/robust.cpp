@@ -2,6 +2,18 @@
 
 namespace kvet::clocks {
 
+Interval densest(std::vector<double> values, double share) {
+  std::sort(values.begin(), values.end());
+  const auto wanted = static_cast<size_t>(std::ceil(share * static_cast<double>(values.size())));
+  const size_t count = std::min(values.size(), std::max<size_t>(2, wanted));
+  Interval best{values.front(), values.back()};
+  for (size_t i = 0; i + count <= values.size(); ++i) {
+    const Interval here{values[i], values[i + count - 1]};
+    best = here.width() < best.width() ? here : best;
+  }
+  return best;
+}
+
 double interpolate(const std::vector<Point>& points, double x) {
   if (x <= points.front().x || points.size() == 1) {
     return points.front().y;

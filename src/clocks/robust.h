@@ -23,6 +23,15 @@ namespace kvet::clocks {
 
 [[nodiscard]] inline double median(std::vector<double> values) { return quantile(std::move(values), 0.5); }
 
+// The shortest interval that holds this share of the values, two at least. Where most of them are displaced to one side, it
+// lies where the rest is. Not empty.
+struct Interval {
+  double from = 0, to = 0;
+  [[nodiscard]] double middle() const { return (from + to) / 2; }
+  [[nodiscard]] double width() const { return to - from; }
+};
+[[nodiscard]] Interval densest(std::vector<double> values, double share);
+
 // Median distance from `centre`.
 [[nodiscard]] inline double median_distance(std::vector<double> values, double centre) {
   for (double& value : values) {

@@ -40,15 +40,21 @@ Finding own_finding(const Capture& capture, const KernelSet& kernels, const OwnS
   const std::string beside = siblings_text(capture, share.siblings);
   Finding finding;
   if (!share.resolved()) {
-    finding = unavailable(
-        Question::occupancy, own_id, kernels.label, "%",
-        fmt::format(
-            "unresolved: warps, registers, shared memory and what fits ({}) leave {:.1f}% to {:.1f}% of the warp "
-            "slots to it, in {:.3f} ms",
-            system_text(share), 100 * share.low, 100 * share.high, milliseconds),
-        "give one of the kernels another block size, register count or amount of shared memory, or record it beside "
-        "one "
-        "sibling at a time");
+    const std::string range = fmt::format("{:.1f}% to {:.1f}% of the warp slots are possible, in {:.3f} ms",
+                                          100 * share.low, 100 * share.high, milliseconds);
+    finding =
+        share.too_coarse()
+            ? unavailable(Question::occupancy, own_id, kernels.label, "%",
+                          "unresolved: only " + fmt::format("{:.0f}%", 100 * share.within_ns / share.time_ns) +
+                              " of that time lies in samples that hold nothing else of it, and its warps change "
+                              "faster than samples follow each other; " +
+                              range,
+                          "record with a shorter --interval")
+            : unavailable(Question::occupancy, own_id, kernels.label, "%",
+                          "unresolved: warps, registers, shared memory and what fits do not tell the kernels apart (" +
+                              system_text(share) + "); " + range,
+                          "give one of the kernels another block size, register count or amount of shared memory, or "
+                          "record it beside one sibling at a time");
     finding.interval = scaled({share.low, share.high}, 100, 0, 100);
     finding.observations = share.batches;
   } else {

@@ -8,8 +8,10 @@
 // what is left of the prior, else the range as a uniform distribution; both are taken as common to all samples), a bias of the
 // readings, how mixed samples are shared, and the clocks' residual: everything is computed once more with the samples moved by it.
 // Where samples are longer than it takes K's residency to change, a line is wrong. So mixed samples are also shared the other way,
-// as if K had one rate beside each set (expectation–maximisation finds the rates that explain all samples best): the part of
-// the difference that mixed samples have in the set's time, up to all of it from a half on, is the half-width of this error.
+// as if K had one rate beside each set (expectation–maximisation finds the rates that explain all samples best): the difference
+// counts as two standard errors. And a residency that changes in a step somewhere in the sample, by as much as to the next sample, is
+// off by that ÷ √12. Of both counts the part of the set's time that lies in mixed samples, twice it, up to all: with few of
+// them, lines of both directions average out.
 #include "questions/own_share.h"
 
 #include <algorithm>
@@ -26,6 +28,7 @@ constexpr size_t sets_shown = 8;
 constexpr size_t pieces_looked_at = 64;
 constexpr int rounds = 20;
 constexpr double open_limit = 0.015;  // of the warp slots
+constexpr double mixing_limit = 0.03;
 // A bias of a third of the reading's random error: what an H200's counters could hide behind their agreement with known blocks.
 constexpr double bias_part = 1.0 / 3;
 constexpr double normal_975 = 1.959964;
@@ -43,6 +46,7 @@ struct Row {
   double running_ns;  // K's time in it
   double centre;  // of that time, from the start of the sample
   double slope;  // of the share of the warp slots, per ns
+  double change;  // of that share, to the neighbour that differs most; all of it at K's first and last sample
 };
 
 class Sharing {
@@ -164,7 +168,7 @@ void Sharing::add(const OwnSource& source, int64_t shift_ns) {
     if (residency.own.high <= 0) {
       continue;
     }
-    Row row{&residency, slots, parts_.size(), 0, 0, 0};
+    Row row{&residency, slots, parts_.size(), 0, 0, 0, 0};
     add_parts(running, *source.timeline, from, to);
     for (size_t i = row.first_part; i < parts_.size(); ++i) {
       row.running_ns += parts_[i].ns;
@@ -202,6 +206,9 @@ void Sharing::find_slopes(size_t first_row) {
     } else {
       rows_[i].slope = left.value_or(right.value_or(0));
     }
+    const double here = density(rows_[i]);
+    rows_[i].change = std::max(left ? std::abs(here - density(rows_[i - 1])) : here,
+                               right ? std::abs(density(rows_[i + 1]) - here) : here);
   }
 }
 
@@ -231,7 +238,7 @@ template <class Wanted>
 OwnShare Sharing::share(Wanted wanted) const {
   OwnShare result;
   std::vector<Cluster> series;
-  double value = 0, by_rates = 0, low = 0, high = 0, open = 0, reading = 0;
+  double value = 0, by_rates = 0, steps = 0, low = 0, high = 0, open = 0, reading = 0;
   for (size_t i = 0; i < rows_.size(); ++i) {
     const Row& row = rows_[i];
     const size_t last = i + 1 < rows_.size() ? rows_[i + 1].first_part : parts_.size();
@@ -256,6 +263,7 @@ OwnShare Sharing::share(Wanted wanted) const {
     series.push_back({own_ns * part, here_ns});
     value += own_ns * part;
     by_rates += own_ns * (all > 0 ? here / all : flat);
+    steps += row.change * here_ns * (1 - flat);
     // In a mixed sample nothing but the slots bounds what K had in the other part.
     const double elsewhere_ns = row.running_ns - here_ns;
     low += std::max(0.0, own.low / row.slots * length - elsewhere_ns);
@@ -284,7 +292,9 @@ OwnShare Sharing::share(Wanted wanted) const {
   result.high = high / result.time_ns;
   result.open = open / result.time_ns;
   const double mixed = 1 - result.within_ns / result.time_ns;
-  result.mixing = std::abs(value - by_rates) / result.time_ns * std::min(1.0, 2 * mixed) / normal_975;
+  const double disagreement = std::abs(value - by_rates) / result.time_ns / normal_975;
+  const double step = steps / result.time_ns / std::sqrt(12.0);
+  result.mixing = std::hypot(disagreement, step) * std::min(1.0, 2 * mixed);
   result.reading = bias_part * reading / result.time_ns;
   if (const auto estimate = batched_ratio(series)) {
     result.batches = estimate->clusters;
@@ -334,7 +344,9 @@ void complete(OwnShare& share, double moved_back, double moved_on) {
 
 }  // namespace
 
-bool OwnShare::resolved() const { return time_ns > 0 && open <= open_limit; }
+bool OwnShare::too_coarse() const { return mixing > mixing_limit; }
+
+bool OwnShare::resolved() const { return time_ns > 0 && open <= open_limit && !too_coarse(); }
 
 OwnShares own_shares(const Capture& capture, const KernelSet& kernels, const std::vector<OwnSource>& devices) {
   auto shared = [&](double deviations) {

@@ -27,6 +27,7 @@ struct OwnShare {
   double within_ns = 0;    // of time_ns, in samples in which K ran beside this set alone
   size_t least_rank = std::numeric_limits<size_t>::max(), shapes = 0;  // of the sets behind it, and that one's size
   double worst_condition = 0;  // of those of full rank
+  [[nodiscard]] bool too_coarse() const;  // samples are longer than it takes the residency to change
   [[nodiscard]] bool resolved() const;
 };
 

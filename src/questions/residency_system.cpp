@@ -55,26 +55,26 @@ void invert(double (&matrix)[3][3], size_t n) {
 void SampleSystem::make_rows(std::span<const Unknown> unknowns, const Readings& readings) {
   const bool vectors = std::ranges::all_of(unknowns, [](const Unknown& unknown) { return unknown.vector->known; });
   rows_ = 0;
-  auto add = [&](double reading, double variance, auto of) {
+  auto add = [&](double reading, double noise, double common, auto of) {
     for (size_t k = 0; k < size_; ++k) {
       coefficient_[3 * k + rows_] = of(*unknowns[k].vector);
     }
-    row_[rows_++] = {reading, variance};
+    row_[rows_++] = {reading, noise + common, common};
   };
-  add(readings.warps, square(deviation(readings.warps)), [](const ShapeVector& vector) { return vector.alive; });
+  add(readings.warps, square(deviation(readings.warps)), 0, [](const ShapeVector& vector) { return vector.alive; });
   if (vectors && readings.registers) {
-    add(*readings.registers, square(deviation(*readings.registers)),
+    add(*readings.registers, square(deviation(*readings.registers)), 0,
         [](const ShapeVector& vector) { return vector.registers; });
   }
   if (vectors && readings.shared) {
     // Of the small blocks' shared memory anything from none to all of it is read: half of it, and a uniform error.
-    double variance = square(deviation(*readings.shared));
+    double common = 0;
     for (size_t k = 0; k < size_; ++k) {
       if (unknowns[k].vector->small_shared) {
-        variance += uniform_variance * square(unknowns[k].vector->shared * value_[k]);
+        common += uniform_variance * square(unknowns[k].vector->shared * value_[k]);
       }
     }
-    add(*readings.shared, variance,
+    add(*readings.shared, square(deviation(*readings.shared)), common,
         [](const ShapeVector& vector) { return vector.small_shared ? 0.5 * vector.shared : vector.shared; });
   }
 }
@@ -179,7 +179,8 @@ Estimated SampleSystem::functional(Weight weight) const {
     for (size_t j = 0; j < rows_; ++j) {
       gain[i] += open_inverse_[i][j] * cross[j];
     }
-    reading += square(gain[i]) * row_[i].variance;
+    reading += square(gain[i]) * (row_[i].variance - row_[i].common);
+    prior += square(gain[i]) * row_[i].common;
   }
   for (size_t k = 0; k < size_; ++k) {
     double left = weight(k);

@@ -42,6 +42,7 @@ class SampleSystem {
  private:
   struct Row {
     double reading = 0, variance = 0;
+    double common = 0;  // the part of the variance that is the same in every sample
   };
   void make_rows(std::span<const Unknown> unknowns, const Readings& readings);
   void update();  // the linear estimate with those not fixed

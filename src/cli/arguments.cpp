@@ -120,7 +120,8 @@ void define(CLI::App& app, RecordOptions& options) {
       "Between two counter samples, such as 20us");
   add_duration(
       app, "--burst", [&](int64_t value) { options.burst_ns = value; },
-      "How long the bursts last in which samples come every 10us, at random times; 0s: none. Default: 5ms, at most 10ms");
+      "How long the bursts last in which samples come every 10us, at random times; 0s: none. Default: 5ms, at most "
+      "10ms");
   add_duration(
       app, "--burst-every", [&](int64_t value) { options.burst_every_ns = value; },
       "How far bursts are apart on average. Default: 1s");
@@ -200,6 +201,9 @@ void define(CLI::App& app, CompareOptions& options) {
   add_claim(app, options.claim);
   add_kernels(app, options.kernels, "what only one arm ran");
   add_accept(app, options.accept);
+  app.add_option("--isolated", options.isolated,
+                 "Capture of the candidate's microbenchmark: DRAM bytes per execution here against there")
+      ->type_name("CAPTURE");
   app.add_option("-o,--output", options.output, "Folder for verdict.json and report.txt")->type_name("DIR");
   add_json(app, options.json);
   app.footer(
@@ -243,8 +247,9 @@ void define(CLI::App& app, ValidateOptions& options) {
 
 void define(CLI::App& app, DoctorOptions& options) {
   add_json(app, options.json);
-  app.add_flag("--calibrate", options.calibrate,
-               "Measure first how much each GPU's DRAM gives (some seconds on an idle GPU), and keep it for recordings");
+  app.add_flag(
+      "--calibrate", options.calibrate,
+      "Measure first how much each GPU's DRAM gives (some seconds on an idle GPU), and keep it for recordings");
   app.add_option("--libcuda", options.libcuda, "The libcuda.so whose functions to look at")->type_name("FILE");
   app.add_option("--libnccl", options.libnccl, "The libnccl.so whose functions to look at")->type_name("FILE");
 }

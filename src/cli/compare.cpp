@@ -21,6 +21,7 @@ int run_compare(const CompareOptions& options) {
   comparison.decision.claim = options.claim;
   comparison.decision.isolated_reason = "captures alone do not hold the isolated runs";
   comparison.frame.kernels = options.kernels;
+  comparison.isolated = options.isolated;
   auto verdict =
       verdict::compare(inputs, comparison, [](const verdict::Input& input) { return store::read_capture(input.path); });
   if (!verdict) {

@@ -55,6 +55,7 @@ struct CompareOptions {
   std::optional<double> claim;
   std::vector<std::string> kernels;  // patterns; empty: what only one arm ran
   std::vector<std::string> accept;   // of verdict_words
+  std::string isolated;              // capture of the candidate's microbenchmark; empty: none
   std::string output;                // folder for verdict.json and report.txt; empty: none
   bool json = false;
 };

@@ -133,6 +133,9 @@ void ShareCells::build(Systems systems) {
   }
   all_.emplace(table_.parties, present_, most_columns_of_all);
   for (const Seen& seen : seen_) {
+    if (!seen.row->resolved) {
+      continue;
+    }
     if (Cell& cell = cells_.at({seen.row->set, seen.saturated}); cell.system) {
       cell.system->add(seen.observation);
     }
@@ -156,7 +159,7 @@ std::optional<double> ShareCells::residual_squares() const {
   }
   double squares = 0;
   for (const Seen& seen : seen_) {
-    if (seen.saturated) {
+    if (seen.saturated || !seen.row->resolved) {
       continue;
     }
     double fit = coefficients->copies * seen.observation.copies;

@@ -14,6 +14,8 @@ namespace {
 constexpr double lags_ns[] = {0, 5e3, 10e3, 20e3, 50e3};
 // A lag must explain this much more of the squares to be believed.
 constexpr double lag_worth = 0.98;
+// Of the sampled co-run time: beyond, a share would rest on guesses.
+constexpr double most_unresolved = 0.5;
 
 double lag_that_fits(const ShareTable& table, const ShareInput& input) {
   if (!input.lagging) {
@@ -49,15 +51,14 @@ std::optional<double> share_half_width(const std::vector<double>& without_block,
 ShareResult estimate_shares(const Capture& capture, DeviceId device, const ShareTable& table, const ShareInput& input) {
   ShareResult result;
   if (table.sampled_ns <= 0) {
-    result.reason =
-        table.unresolved_ns > 0
-            ? "unresolved: which warps are whose beside its siblings is not determined, and shares rest on it"
-            : "no sample lies in co-run time of this kernel";
+    result.reason = "no sample lies in co-run time of this kernel";
+    result.advice = "record with a shorter --interval, or longer";
+    return result;
+  }
+  if (table.unresolved_ns > most_unresolved * table.sampled_ns) {
+    result.reason = "unresolved: which warps are whose beside its siblings is not determined, and shares rest on it";
     result.advice =
-        table.unresolved_ns > 0
-            ? "give one of the kernels another block size or register count, or record it beside one sibling "
-              "at a time"
-            : "record with a shorter --interval, or longer";
+        "give one of the kernels another block size or register count, or record it beside one sibling at a time";
     return result;
   }
   ShareCells cells{table, input, lag_that_fits(table, input), ShareCells::Systems::each_set};
@@ -81,7 +82,8 @@ ShareResult estimate_shares(const Capture& capture, DeviceId device, const Share
     }
   }
   estimate->solo_error = cells.solo_error();
-  estimate->model_error = cells.model_error();
+  estimate->model_error =
+      cells.model_error() + estimate->own * table.unresolved_error * table.unresolved_ns / table.sampled_ns;
   result.estimate = std::move(estimate);
   return result;
 }

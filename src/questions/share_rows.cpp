@@ -153,10 +153,9 @@ ShareTable share_table(const Capture& capture, const KernelSet& kernels, const D
   const int64_t guard = samples.guard_ns.value_or(0);
   struct Counted {
     double inside = 0, part = 0;
-    bool resolved = false;
+    double own_warps = 0, own_error = 0;
   };
   std::vector<Counted> parts;
-  std::vector<size_t> part_of_row;
   double inside = 0, partly = 0;
   for (const SampleResidency& each : residency.samples) {
     if (!plausible(each) || each.sample->end_ns <= each.sample->start_ns) {
@@ -171,7 +170,9 @@ ShareTable share_table(const Capture& capture, const KernelSet& kernels, const D
     copies.add(*each.sample, row);
     Counted part;
     // K's warps are known: how the rest falls to its siblings then matters little.
-    part.resolved = each.resolved || each.own.resolved;
+    row.resolved = each.resolved || each.own.resolved;
+    part.own_warps = each.own.warps;
+    part.own_error = each.own.prior_error;
     if (row.own && row.others) {
       const auto beside = static_cast<double>(timeline.beside.covered(from, to));
       const bool wholly = timeline.beside.covered(from - guard, to + guard) == to - from + 2 * guard;
@@ -181,20 +182,23 @@ ShareTable share_table(const Capture& capture, const KernelSet& kernels, const D
     inside += part.inside;
     partly += part.part;
     parts.push_back(part);
-    if (part.resolved) {
-      part_of_row.push_back(parts.size() - 1);
-      table.rows.push_back(std::move(row));
-    }
+    table.rows.push_back(std::move(row));
   }
   // As dram.corun.device counts: samples inside, where there are enough of them to stand for all of co-run time.
   table.inside = inside > 0 && 2 * inside >= partly;
   auto counts = [&](const Counted& part) { return table.inside ? part.inside : part.part; };
-  for (const Counted& part : parts) {
-    (part.resolved ? table.sampled_ns : table.unresolved_ns) += counts(part);
-  }
+  double warps = 0, errors = 0;
   for (size_t i = 0; i < table.rows.size(); ++i) {
-    table.rows[i].corun_ns = counts(parts[part_of_row[i]]);
+    ShareRow& row = table.rows[i];
+    row.corun_ns = counts(parts[i]);
+    table.sampled_ns += row.corun_ns;
+    if (!row.resolved) {
+      table.unresolved_ns += row.corun_ns;
+      warps += parts[i].own_warps * row.corun_ns;
+      errors += parts[i].own_error * row.corun_ns;
+    }
   }
+  table.unresolved_error = warps > 0 && std::isfinite(errors) ? std::min(1.0, errors / warps) : 1;
   cut_into_blocks(table, bands);
   return table;
 }

@@ -33,6 +33,7 @@ struct ShareRow {
   size_t block = 0;  // stretch of time: errors within one are taken for dependent
   double corun_ns = 0;  // K beside siblings, where the sample counts for that
   double length_ns = 0;
+  bool resolved = false;  // else the warps are a best guess: such a row is split, and no coefficient is learned from it
   bool own = false, others = false;  // whether K, and anybody else, has warps in it
   std::vector<std::pair<size_t, double>> warp_ns;  // by party
   double copy_read_bytes = 0, copy_write_bytes = 0;  // what copies and memsets asked the memory for
@@ -40,11 +41,12 @@ struct ShareRow {
 
 struct ShareTable {
   std::vector<Party> parties;
-  std::vector<ShareRow> rows;  // resolved samples, by start
+  std::vector<ShareRow> rows;  // by start
   size_t blocks = 0;
   double corun_ns = 0;  // all of K's co-run time
   double sampled_ns = 0;  // of it in samples that count
-  double unresolved_ns = 0;  // of it in samples whose residency is not resolved
+  double unresolved_ns = 0;  // of that in samples whose residency is not resolved
+  double unresolved_error = 0;  // of K's warps in those, relative
   bool inside =
       false;  // those samples lie wholly inside co-run time; else those with at least half of it count, by overlap
 };

@@ -289,7 +289,6 @@ void add_unit(std::vector<Finding>& findings, const Capture& capture, const Kern
   const CrossCheck check = cross_check(total, unit, scale);
   const double value = total.own * scale, device = total.device * scale;
   const double share = total.device > 0 ? 100 * total.own / total.device : 0;
-  const double split = total.sampled_ns + total.unresolved_ns;
   const std::string dram = std::string_view{unit.unit} == "bytes/s"
                                ? fmt::format("{:.1f} of {:.1f} GB/s", value / 1e9, device / 1e9)
                                : fmt::format("{:.3g} of {:.3g} {}", value, device, unit.unit);
@@ -299,8 +298,8 @@ void add_unit(std::vector<Finding>& findings, const Capture& capture, const Kern
                 "Beside siblings its own part is {}, {:.1f}%; {}.{}{}{}", dram, share, how(total), check.sentence,
                 total.lag_ns > 0 ? fmt::format(" Writes follow the warps by about {:.0f} us.", total.lag_ns / 1e3) : "",
                 total.unresolved_ns > 0
-                    ? fmt::format(" Split: {:.0f}% of the sampled co-run time; in the rest its warps are unresolved.",
-                                  100 * total.sampled_ns / split)
+                    ? fmt::format(" In {:.0f}% of that time its warps are a best guess; the interval says so.",
+                                  100 * total.unresolved_ns / total.sampled_ns)
                     : ""));
   const double half = std::sqrt(total.variance) * scale + check.widen;
   if (std::isfinite(half)) {

@@ -34,8 +34,16 @@ const BlockSummary* middle_block(const std::vector<BlockSummary>& blocks, Arm ar
   return own.empty() ? nullptr : own[own.size() / 2];
 }
 
+// The part that counts.
+void cut(Capture& capture) {
+  const Window window = window_of(capture);
+  if (window.stated) {
+    capture = questions::within_window(capture, window.span.from, window.span.to);
+  }
+}
+
 Result<void> answer_questions(Verdict& verdict, const std::vector<BlockSummary>& blocks, const Frame& frame,
-                              const Loader& load) {
+                              const Loader& load, const std::string& isolated) {
   struct Asked {
     Question question;
     std::vector<Finding> (*ask)(const Capture&, const questions::KernelSet&);
@@ -56,14 +64,19 @@ Result<void> answer_questions(Verdict& verdict, const std::vector<BlockSummary>&
     if (!capture) {
       return std::unexpected(capture.error());
     }
-    const Window window = window_of(*capture);
-    if (window.stated) {
-      *capture = questions::within_window(*capture, window.span.from, window.span.to);
-    }
+    cut(*capture);
     const questions::KernelSet set = frame.set.in(*capture);
     for (size_t i = 0; i < std::size(all); ++i) {
       auto& line = verdict.questions[i];
       (arm == Arm::baseline ? line.baseline : line.candidate) = all[i].ask(*capture, set);
+    }
+    if (arm == Arm::candidate && !isolated.empty()) {
+      auto alone = load({isolated, arm});
+      if (!alone) {
+        return std::unexpected(alone.error());
+      }
+      cut(*alone);
+      verdict.questions[1].candidate.push_back(questions::locality(*capture, set, *alone, frame.set.in(*alone)));
     }
     if (arm == Arm::candidate) {
       verdict.look_further.push_back(fmt::format("kvet report {}", quoted(block->path)));
@@ -112,7 +125,7 @@ Result<Verdict> compare(const std::vector<Input>& inputs, const ComparisonOption
   if (!verdict) {
     return verdict;
   }
-  if (auto answered = answer_questions(*verdict, *blocks, *frame, load); !answered) {
+  if (auto answered = answer_questions(*verdict, *blocks, *frame, load, options.isolated); !answered) {
     return std::unexpected(answered.error());
   }
   add_commands(*verdict);

@@ -10,6 +10,8 @@ struct ComparisonOptions {
   // Where its claim and its isolated runs are empty they are taken from the captures (experiment.claim, .isolated).
   DecisionInput decision;
   FrameOptions frame;
+  // Capture of the candidate's microbenchmark, run alone: adds dram.locality to the candidate's findings. Empty: none.
+  std::string isolated;
 };
 
 // The verdict, with the four questions answered for the middle block of each arm (by level 3).

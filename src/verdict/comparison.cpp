@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "questions/locality.h"
+
 namespace kvet::verdict {
 namespace {
 

@@ -2,6 +2,7 @@
 import os
 import signal
 import sqlite3
+import struct
 import subprocess
 import time
 
@@ -34,10 +35,10 @@ def wait_for_executions(recorder, capture, count, patience_s=120):
                          f"{recorder.poll()}; it said: {text(os.path.dirname(capture), 'err')}")
 
 
-def start(folder, *command):
+def start(folder, *command, **environment):
     """A recorder in the background, in a process group of its own; its output goes to files."""
     out, err = open(os.path.join(folder, "out"), "w"), open(os.path.join(folder, "err"), "w")
-    return subprocess.Popen([KVET, "record", *command], env=simcuda_environment(folder), stdout=out, stderr=err,
+    return subprocess.Popen([KVET, "record", *command], env=simcuda_environment(folder, **environment), stdout=out, stderr=err,
                             start_new_session=True)
 
 
@@ -94,6 +95,46 @@ def a_killed_recorder_leaves_a_readable_file_and_an_unharmed_target(folder):
         check(executions >= 100, f"{executions} executions are left of 100")
         check(launches >= 100, f"{launches} launches are left beside {executions} executions")
     finally:
+        end_group(recorder)
+
+
+def inject_status(pid):
+    """What the injected library says in its table (kvet_table::status, src/abi/records.h); None: the process is gone."""
+    try:
+        with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
+            line = next(line for line in maps if "memfd:kvet-table" in line)
+        with open(f"/proc/{pid}/map_files/{line.split()[0]}", "rb") as table:
+            return struct.unpack_from("<I", table.read(64), 36)[0]
+    except (OSError, StopIteration):
+        return None
+
+
+@case(bpf)
+def a_killed_recorder_gives_the_target_its_speed_back(folder):
+    """The kernel lowers the probe's semaphore; the library in the target then switches CUPTI off."""
+    capture = os.path.join(folder, "x.kvet")
+    targets = []
+    recorder = start(folder, "-o", capture, "--counters", "off", "--", workload("variant"), "--steps", "20000", "--think-us", "1000",
+                     KVET_READER_PATIENCE_MS="500")
+    try:
+        wait_for_executions(recorder, capture, 100)
+        with open(f"/proc/{recorder.pid}/task/{recorder.pid}/children", encoding="utf-8") as children:
+            targets = [int(pid) for pid in children.read().split() if inject_status(int(pid)) is not None]
+        recording, reader_gone = 1, 8
+        check([inject_status(pid) for pid in targets] == [recording], f"processes with a table: {targets}")
+        os.kill(recorder.pid, signal.SIGKILL)
+        recorder.wait()
+        status, end = recording, time.monotonic() + 60
+        while status == recording and time.monotonic() < end:
+            time.sleep(0.05)
+            status = inject_status(targets[0])
+        check(status == reader_gone, f"the library's status is {status}")
+    finally:
+        for pid in targets:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
         end_group(recorder)
 
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include "clocks/robust.h"
 
@@ -16,6 +17,7 @@ constexpr size_t least_pulses = 4;
 constexpr double quiet = 0.02;        // of the pulse's level: what an idle sample may read
 constexpr double whole = 0.95;        // of the level: what a sample reads that lies within the pulse
 constexpr double least_scatter = 300;  // ns: pulses closer to each other than this are no outliers
+constexpr double timer_drift_ns = 1'000;     // 60 ppm over a train of 16 ms
 constexpr double longest_unlogged = 20'000;  // ns: no launch and drain of a block takes so long
 // The right offset leaves at most this part of the disagreement that offsets picked at random leave.
 constexpr double worst_match = 0.5;
@@ -48,7 +50,9 @@ std::optional<TimerOffset> timer_offset(const PulseTrain& train) {
       low_of_tightest = own_low;
     }
   }
-  if (low > high) {  // they contradict each other: the timer was set, or its step is not what it seems
+  if (low > high && low - high < timer_drift_ns) {  // the clocks drifted apart from the first to the last
+    std::swap(low, high);
+  } else if (low > high) {  // they contradict each other: the timer was set, or its step is not what it seems
     low = low_of_tightest;
     high = low + tightest;
   }
@@ -167,7 +171,7 @@ Result<ClockAnchor> fit_pulses(std::span<const MeasuredLoad> samples, const Puls
   const double interval = median(lengths);
   // raw + coarse = CLOCK_MONOTONIC = timer + offset, all less their origins.
   const double guess = static_cast<double>(raw_origin_ns + coarse_offset_ns) - timer->offset;
-  const auto rough = rough_offset(rows, train, guess, static_cast<double>(search_ns), interval);
+  const auto rough = rough_offset(rows, train, guess, static_cast<double>(search_ns) + timer->half_width, interval);
   if (!rough) {
     return fail(ErrorKind::unavailable, "the pulses do not show in the samples: other work on the GPU drowned them");
   }

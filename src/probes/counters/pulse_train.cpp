@@ -23,7 +23,7 @@ constexpr uint32_t threads_per_pulse_block = 32;
 // Before and after the pulses each. A round takes some 3 µs, nearly all of it on the way to the GPU and back.
 constexpr uint32_t handshake_rounds = 24;
 constexpr uint64_t handshake_limit_ns = 2'000'000;  // then the kernel gives up: the host was not there
-constexpr int handshake_tries = 3;
+constexpr int handshake_tries = 5;
 constexpr size_t few_handshakes = 8;
 constexpr uint32_t most_pulses = 32, fewest_pulses = 8;
 

@@ -134,6 +134,31 @@ TEST_F(Aligning, EachDeviceHasItsOwnAnswer) {
   EXPECT_NE(kept.metas[0].value.find("GPU 1: not aligned: no executions"), std::string::npos) << kept.metas[0].value;
 }
 
+// The host tier: pulses at both ends are all that is known. What they measured is not passed on as it is.
+TEST_F(Aligning, PulsesAreAnchorsAndNoRows) {
+  announce(0);
+  for (const int64_t raw_ns : {raw_ahead_ns - 50'000'000, raw_ahead_ns + 2'050'000'000}) {
+    ClockMapping anchor;
+    anchor.source = ClockSource::counters;
+    anchor.device = DeviceId{0};
+    anchor.from_ns = raw_ns;
+    anchor.offset_ns = -raw_ahead_ns;
+    anchor.residual_ns = 250;
+    anchor.residual_p95_ns = 480;
+    sink.on(anchor);
+  }
+  EXPECT_EQ(kept.mappings.size(), 1u);  // the coarse one
+  work(0, false);
+  sink.align();
+  ASSERT_EQ(kept.mappings.size(), 2u);
+  EXPECT_EQ(kept.mappings[1].offset_ns, -raw_ahead_ns);
+  EXPECT_EQ(kept.mappings[1].drift_ns_per_s, 0);
+  EXPECT_EQ(kept.mappings[1].residual_p95_ns, 480);
+  EXPECT_LT(kept.mappings[1].from_ns, raw_ahead_ns);
+  ASSERT_EQ(kept.metas.size(), 1u);
+  EXPECT_TRUE(kept.metas[0].value.starts_with("ok: pulses before and after")) << kept.metas[0].value;
+}
+
 TEST_F(Aligning, SaysNothingWithoutSamples) {
   announce(0);
   sink.align();

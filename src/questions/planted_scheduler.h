@@ -24,7 +24,8 @@ struct PlantedKernel {
   std::string name;
   uint32_t warps = 8, registers = 32, shared = 0, grid = 100;
   double block_ns = 50'000, spread = 0.1;  // mean duration of a block, and the standard deviation of its logarithm
-  double warps_that_stay = 1;  // the rest exits at once
+  double warps_that_stay = 1;  // the rest exits early
+  double exit_after = 0;  // part of the block's time after which it does
 };
 // Launches its kernels one after the other, again and again, with a random pause before each.
 struct PlantedStream {
@@ -68,16 +69,16 @@ class PlantedScheduler {
     alive_.assign(kernels_.size(), 0);
     under_way_.assign(kernels_.size(), 0);
     for (size_t i = 0; i < streams_.size(); ++i) {
-      events_.push({pause(i), false, static_cast<uint32_t>(i), 0});
+      events_.push({pause(i), Event::Kind::launch, static_cast<uint32_t>(i), 0});
     }
     while (!events_.empty() && events_.top().time < static_cast<double>(run_.length_ns)) {
       const Event event = events_.top();
       events_.pop();
       advance(event.time);
-      if (event.is_end) {
-        end_block(event);
-      } else {
-        launch(event.index);
+      switch (event.kind) {
+        case Event::Kind::launch: launch(event.index); break;
+        case Event::Kind::exit: exit_early(event.index); break;
+        case Event::Kind::end: end_block(event); break;
       }
       place();
     }
@@ -121,7 +122,7 @@ class PlantedScheduler {
   };
   struct Event {
     double time;
-    bool is_end;
+    enum class Kind : uint8_t { launch, exit, end } kind;
     uint32_t index, sm;  // of the grid or the stream
     bool operator<(const Event& other) const { return time > other.time; }
   };
@@ -176,11 +177,15 @@ class PlantedScheduler {
       ++under_way_[grid.kernel];
     }
     --grid.to_place;
-    alive_[grid.kernel] += kernel.warps * kernel.warps_that_stay;
+    alive_[grid.kernel] += kernel.warps;
+    resident_.warps += kernel.warps;
     sum().launched += kernel.warps;
     const double spread = kernel.spread * std::normal_distribution<double>{}(random_);
-    events_.push({now_ + kernel.block_ns * std::exp(spread - kernel.spread * kernel.spread / 2), true, index,
-                  static_cast<uint32_t>(best)});
+    const double length = kernel.block_ns * std::exp(spread - kernel.spread * kernel.spread / 2);
+    if (kernel.warps_that_stay < 1) {
+      events_.push({now_ + kernel.exit_after * length, Event::Kind::exit, index, 0});
+    }
+    events_.push({now_ + length, Event::Kind::end, index, static_cast<uint32_t>(best)});
     return true;
   }
   void take(Sm& sm, const PlantedKernel& kernel, int sign) {
@@ -189,19 +194,25 @@ class PlantedScheduler {
     sm.registers -= part * registers(kernel);
     sm.shared -= part * shared(kernel);
     sm.blocks -= part;
-    resident_.warps += sign * kernel.warps_that_stay * kernel.warps;
     resident_.registers += sign * static_cast<double>(registers(kernel));
     resident_.shared += sign * (kernel.shared < 4096 ? run_.small_shared_read : 1.0) * shared(kernel);
+  }
+  void exit_early(uint32_t index) {
+    const PlantedKernel& kernel = kernels_[grids_[index].kernel];
+    alive_[grids_[index].kernel] -= kernel.warps * (1 - kernel.warps_that_stay);
+    resident_.warps -= kernel.warps * (1 - kernel.warps_that_stay);
   }
   void end_block(const Event& event) {
     Grid& grid = grids_[event.index];
     take(sms_[event.sm], kernels_[grid.kernel], -1);
-    alive_[grid.kernel] -= kernels_[grid.kernel].warps * kernels_[grid.kernel].warps_that_stay;
+    const double left = kernels_[grid.kernel].warps * kernels_[grid.kernel].warps_that_stay;
+    alive_[grid.kernel] -= left;
+    resident_.warps -= left;
     sum().completed += 1;
     if (--grid.to_end == 0) {
       --under_way_[grid.kernel];
       add_execution(grid, now_);
-      events_.push({pause(grid.stream), false, static_cast<uint32_t>(grid.stream), 0});
+      events_.push({pause(grid.stream), Event::Kind::launch, static_cast<uint32_t>(grid.stream), 0});
     }
   }
   void add_execution(const Grid& grid, double end) {

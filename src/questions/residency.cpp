@@ -21,6 +21,7 @@ constexpr size_t ranged_one_by_one = 12;  // with more launch shapes in a sample
 constexpr size_t segments_looked_at = 64;
 constexpr double resolved_error = 0.01;  // of the warp slots
 constexpr double alive_worth_saying = 0.98;
+constexpr double alive_noise = 0.006;  // of a ratio of two readings, with room
 constexpr int passes = 3;
 
 struct Present {
@@ -190,7 +191,7 @@ size_t Sweep::longest_set(const Sample& sample) {
 // Where a shape runs alone, registers count its blocks and warps its warps: fewer warps than the blocks hold have exited early.
 void Sweep::learn_alive() {
   struct Sum {
-    double warps = 0, blocks = 0;
+    double warps = 0, blocks = 0, squares = 0;  // squares: of the warps, each ÷ its blocks
   };
   std::unordered_map<ShapeId, Sum> sums;
   each_sample([&](size_t, const Sample&, const Readings& readings) {
@@ -200,12 +201,17 @@ void Sweep::learn_alive() {
     if (present_.size() == 1 && whole_ && readings.registers && vector.known && vector.registers > 0) {
       Sum& sum = sums[present_.front().shape];
       sum.warps += readings.warps;
-      sum.blocks += *readings.registers / vector.registers;
+      const double blocks = *readings.registers / vector.registers;
+      sum.blocks += blocks;
+      sum.squares += blocks > 0 ? readings.warps * readings.warps / blocks : 0;
     }
   });
   for (const auto& [shape, sum] : sums) {
     if (sum.blocks > 0 && sum.warps < alive_worth_saying * sum.blocks) {
-      vectors_.set_alive(shape, sum.warps / sum.blocks);
+      // Weighted by the blocks: Σ n·(w ÷ n − mean)² ÷ Σ n. Beside siblings ages may differ more than alone.
+      const double alive = sum.warps / sum.blocks;
+      const double variance = std::max(0.0, sum.squares / sum.blocks - alive * alive);
+      vectors_.set_alive(shape, alive, std::sqrt(std::max(0.0, variance - alive_noise * alive_noise)));
     }
   }
 }
@@ -264,7 +270,7 @@ void Sweep::give(size_t index, const Sample& sample, const Readings& readings, D
   residency.whole = whole_;
   residency.set = set_of_[index];
   const double slots = vectors_.slots();
-  const Estimated own = system_.own();
+  Estimated own = system_.own();
   double sum = 0, worst = 0;
   std::vector<Estimated> each(present_.size());
   for (size_t k = 0; k < present_.size(); ++k) {
@@ -272,9 +278,36 @@ void Sweep::give(size_t index, const Sample& sample, const Readings& readings, D
     sum += each[k].value;
     worst = std::max(worst, each[k].prior_error);
   }
-  const double missing = readings.warps - sum;
-  const double tolerance = range_tolerance * readings.warps + 10 * reading_floor;
+  double missing = readings.warps - sum;
+  double tolerance = range_tolerance * readings.warps + 10 * reading_floor;
+  for (size_t k = 0; k < present_.size(); ++k) {
+    tolerance += early_exit_doubt(*unknowns_[k].vector) * system_.values()[k];
+  }
   const bool fits = std::abs(missing) <= tolerance;
+  if (fits) {
+    // Registers and shared memory say how many blocks there are; that their warps are more or fewer than usual is the blocks' age.
+    const double alike = reading_error * readings.warps + reading_floor;
+    double all = alike * alike;
+    auto ages = [&](size_t k) {
+      return unknowns_[k].vector->alive < 1
+                 ? std::pow(std::max(least_alive_error, unknowns_[k].vector->alive_spread) * system_.values()[k], 2)
+                 : 0.0;
+    };
+    for (size_t k = 0; k < present_.size(); ++k) {
+      all += ages(k);
+    }
+    const double to_share = missing;
+    for (size_t k = 0; k < present_.size(); ++k) {
+      const double more =
+          std::clamp(each[k].value + to_share * ages(k) / all, 0.0, system_.values()[k]) - each[k].value;
+      if (ages(k) > 0) {
+        each[k].value += more;
+        own.value += unknowns_[k].own ? more : 0;
+        sum += more;
+        missing -= more;
+      }
+    }
+  }
   residency.unexplained = missing > tolerance ? missing * slots : 0;
   const double scale = missing > tolerance || sum <= 0 ? 1 : readings.warps / sum;
   residency.resolved = fits && worst <= resolved_error;
@@ -286,7 +319,8 @@ void Sweep::give(size_t index, const Sample& sample, const Readings& readings, D
   // Warps that exited before their block are missing from somebody.
   const double exited = std::max(0.0, -missing - tolerance);
   std::vector<double> weight(present_.size());
-  auto range_of = [&](const Estimated& estimated, bool ranged, double box_low, double box_high) {
+  auto ages_of = [&](size_t k) { return early_exit_doubt(*unknowns_[k].vector) * system_.values()[k]; };
+  auto range_of = [&](const Estimated& estimated, bool ranged, double box_low, double box_high, double ages) {
     ShareRange range{std::max(0.0, box_low), std::min(box_high, readings.warps + tolerance)};
     if (!any_open) {
       const double width = 3.3 * std::hypot(estimated.prior_error, estimated.reading_error) + tolerance / 10;
@@ -294,25 +328,27 @@ void Sweep::give(size_t index, const Sample& sample, const Readings& readings, D
     } else if (ranged) {
       range = range_.of(weight);
     }
-    range.low = std::max(0.0, std::min(range.low - exited, estimated.value * scale));
-    range.high = std::max(range.high, estimated.value * scale);
+    range.low = std::max(0.0, std::min(range.low - exited - ages, estimated.value * scale));
+    range.high = std::max(range.high + ages, estimated.value * scale);
     return range;
   };
   for (size_t k = 0; k < present_.size(); ++k) {
     std::ranges::fill(weight, 0.0);
     const double alive = unknowns_[k].vector->alive;
     weight[k] = alive;
-    const ShareRange range = range_of(each[k], one_by_one, alive * unknowns_[k].low, alive * unknowns_[k].high);
+    const ShareRange range =
+        range_of(each[k], one_by_one, alive * unknowns_[k].low, alive * unknowns_[k].high, ages_of(k));
     result.kernels.push_back({present_[k].shape, each[k].value * scale * slots, range.low * slots, range.high * slots});
   }
-  double own_low = 0, own_high = 0;
+  double own_low = 0, own_high = 0, own_ages = 0;
   for (size_t k = 0; k < present_.size(); ++k) {
     weight[k] = unknowns_[k].own ? unknowns_[k].vector->alive : 0;
     own_low += weight[k] * unknowns_[k].low;
     own_high += weight[k] * unknowns_[k].high;
+    own_ages += unknowns_[k].own ? ages_of(k) : 0;
   }
   if (own_high > 0) {
-    const ShareRange range = range_of(own, feasible, own_low, own_high);
+    const ShareRange range = range_of(own, feasible, own_low, own_high, own_ages);
     residency.own.warps = own.value * scale * slots;
     residency.own.low = range.low * slots;
     residency.own.high = range.high * slots;

@@ -9,19 +9,20 @@
 //   vectors      R = Σ r_k·y_k,  S = Σ s_k·y_k,  W = Σ a_k·y_k. r and s are registers and shared memory per warp as the hardware
 //                allocates them (residency_vectors.h): arithmetic on the launch, never fitted. They stay until the block ends, also
 //                under setmaxnreg. Warps may exit before their block: a_k, the part that is alive, is 1, or what solo samples of k
-//                say where that is below 1 (R tells the blocks there, W the warps); the finding then says so.
+//                say where that is below 1 (R tells the blocks there, W the warps); the finding then says so. It depends on
+//                the blocks' age, so W is then an equation with an error of that size.
 //   reading      each has an error of 0.3% (residency_system.h). Shared memory is under-read where many small blocks share an SM:
 //                the part of shapes with less than 4 KiB per block is anything from none to all of it.
 //   boxes        0 ≤ y_k ≤ what fits × the part of the sample that k's executions overlap, guard included, and never more than
 //                their grids; where the flows are counted without a gap since the device was last idle, also what conservation
-//                leaves (residency_flows.h): blocks launched less blocks completed, for those running now.
+//                leaves (residency_flows.h): blocks launched less blocks completed, for those running now; and never more than all that was read.
 //
 // Steady samples are nothing special: a kernel that ran in 3% of a sample is one more unknown with a narrow box. So samples in
 // which something begins or ends are used like others, and any number of kernels may be in one.
 //
 // The estimate is the best linear one (Gauss–Markov with a prior: the box's middle and width, then, in later passes, the mean rate
 // of that shape in that sibling set, which removes the prior's bias) with y kept in its box. Its error has two parts: the readings'
-// (averages out) and what is left of the prior (does not). A sample is *resolved* where the latter is at most a point of
+// (averages out) and what is left of the prior or common to all samples (does not). A sample is *resolved* where the latter is at most a point of
 // the warp slots for each kernel. Rank, conditioning, parallel vectors and short overlaps are all covered by this one number.
 //
 // The range [low, high] uses no prior: the least and the most that the readings (±1%) and boxes allow, by linear programming

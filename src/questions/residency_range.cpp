@@ -13,6 +13,10 @@ constexpr size_t most_pivots = 64;  // a handful is normal with at most four row
 
 }  // namespace
 
+double early_exit_doubt(const ShapeVector& vector) {
+  return vector.alive < 1 ? spread_tolerance * std::max(least_alive_error, vector.alive_spread) : 0;
+}
+
 bool SampleRange::prepare(std::span<const Unknown> unknowns, const Readings& readings) {
   size_ = unknowns.size();
   rows_ = 0;
@@ -33,7 +37,10 @@ bool SampleRange::prepare(std::span<const Unknown> unknowns, const Readings& rea
   };
   auto least_of = [](double reading) { return reading * (1 - range_tolerance) - 10 * reading_floor; };
   auto most_of = [](double reading) { return reading * (1 + range_tolerance) + 10 * reading_floor; };
-  add(least_of(readings.warps), most_of(readings.warps), [](const ShapeVector& vector) { return vector.alive; });
+  add(least_of(readings.warps), infinite,
+      [](const ShapeVector& vector) { return std::min(1.0, vector.alive + early_exit_doubt(vector)); });
+  add(-infinite, most_of(readings.warps),
+      [](const ShapeVector& vector) { return std::max(0.0, vector.alive - early_exit_doubt(vector)); });
   if (vectors && readings.registers) {
     add(least_of(*readings.registers), most_of(*readings.registers),
         [](const ShapeVector& vector) { return vector.registers; });

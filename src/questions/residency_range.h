@@ -13,6 +13,10 @@ namespace kvet::questions {
 
 // Three and a third standard deviations of reading_error: with three readings, one in 400 samples lies outside.
 constexpr double range_tolerance = 0.01;
+constexpr double spread_tolerance = 3;  // standard deviations of ShapeVector::alive_spread
+
+// By how much the part of a shape's warps that is alive may differ from what it is alone; 0 where none exits early.
+double early_exit_doubt(const ShapeVector& vector);
 
 struct ShareRange {
   double low = 0, high = 0;
@@ -26,7 +30,7 @@ class SampleRange {
   [[nodiscard]] ShareRange of(std::span<const double> weight);
 
  private:
-  static constexpr size_t most_rows = 4;
+  static constexpr size_t most_rows = 5;
   struct Row {
     double low, high;
   };

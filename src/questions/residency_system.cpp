@@ -61,7 +61,15 @@ void SampleSystem::make_rows(std::span<const Unknown> unknowns, const Readings& 
     }
     row_[rows_++] = {reading, noise + common, common};
   };
-  add(readings.warps, square(deviation(readings.warps)), 0, [](const ShapeVector& vector) { return vector.alive; });
+  // How many of the blocks' warps are still alive depends on the blocks' age, and ages beside siblings may differ from those alone.
+  double noise = square(deviation(readings.warps)), ages = 0;
+  for (size_t k = 0; k < size_; ++k) {
+    if (unknowns[k].vector->alive < 1) {
+      noise += square(least_alive_error * value_[k]);
+      ages += square(alive_doubt * unknowns[k].vector->alive_spread * value_[k]);
+    }
+  }
+  add(readings.warps, noise, ages, [](const ShapeVector& vector) { return vector.alive; });
   if (vectors && readings.registers) {
     add(*readings.registers, square(deviation(*readings.registers)), 0,
         [](const ShapeVector& vector) { return vector.registers; });

@@ -23,6 +23,11 @@ constexpr double reading_error = 0.003;
 // Absolute: 1/20,000 of the device, a quarter of a warp per SM at most.
 constexpr double reading_floor = 0.00005;
 
+// Of a shape's warps that are alive, where they exit early: at least so much from sample to sample; and how many times the
+// spread seen alone is to be doubted beside siblings.
+constexpr double least_alive_error = 0.02;
+constexpr double alive_doubt = 2;
+
 struct Estimated {
   double value = 0;
   double prior_error = 0;  // standard deviation of what the data leave open

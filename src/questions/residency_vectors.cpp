@@ -62,9 +62,10 @@ const ShapeVector& ShapeVectors::of(ShapeId shape) {
   return *vector;
 }
 
-void ShapeVectors::set_alive(ShapeId shape, double alive) {
+void ShapeVectors::set_alive(ShapeId shape, double alive, double spread) {
   static_cast<void>(of(shape));
   vectors_[shape.value]->alive = alive;
+  vectors_[shape.value]->alive_spread = spread;
 }
 
 std::optional<Readings> ShapeVectors::readings(const Sample& sample) const {

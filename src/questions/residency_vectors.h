@@ -21,6 +21,7 @@ struct ShapeVector {
   double blocks = 0;  // the grid itself
   double warps_per_block = 0;
   double alive = 1;  // resident warps ÷ warps of resident blocks
+  double alive_spread = 0;  // standard deviation of that from sample to sample: it depends on the blocks' age
 };
 
 // Measured on an H200: exact for blocks with tens of KiB, too little with 8 small blocks per SM.
@@ -37,7 +38,7 @@ class ShapeVectors {
   ShapeVectors(const Capture& capture, const SmLimits& limits, double multiprocessors);
 
   const ShapeVector& of(ShapeId shape);  // computed on the first call
-  void set_alive(ShapeId shape, double alive);
+  void set_alive(ShapeId shape, double alive, double spread);
 
   [[nodiscard]] std::optional<Readings> readings(const Sample& sample) const;
   [[nodiscard]] double slots() const { return slots_; }

@@ -43,6 +43,7 @@ DeviceSampler::DeviceSampler(MessageWriter& writer, uint32_t index, std::unique_
       session_(std::move(session)),
       guard_(interval_ns),
       schedule_(bursts, static_cast<uint64_t>(monotonic_ns()) + index),
+      detail_(static_cast<uint64_t>(monotonic_ns()) + index),
       last_progress_ns_(monotonic_ns()),
       thread_([this] { run(); }) {}
 
@@ -86,6 +87,7 @@ void DeviceSampler::run() {
     const auto turn_ms = static_cast<int>(std::max<uint64_t>(1, interval_ns_ * samples_per_turn / 1'000'000));
     in_turns_ = interval_ns_ < finest_continuous_ns;
     schedule_.begin(monotonic_ns());
+    detail_.begin(monotonic_ns());
     while (in_turns_ ? sleep_ms(turn_ms) : sleep_ms(more ? 0 : decode_period_ms)) {
       if (in_turns_) {
         if (!turn()) {
@@ -108,7 +110,13 @@ void DeviceSampler::run() {
                         "in turns of {} ms with pauses. Take a longer --interval",
                         interval_ns_, turn_ms));
       }
-      if (!tap_.collecting() && schedule_.due(monotonic_ns()) && !burst()) {
+      if (tap_.collecting()) {
+        continue;
+      }
+      if (schedule_.due(monotonic_ns()) && !burst()) {
+        break;
+      }
+      if (session_->has_detail() && detail_.change(monotonic_ns()) && !change_interval(interval_ns_, detail_.lean())) {
         break;
       }
     }
@@ -290,11 +298,12 @@ void DeviceSampler::decode_rest() {
 }
 
 // CUPTI does not start anew while samples wait to be decoded (error 999 on an H200), so all are decoded between.
-bool DeviceSampler::change_interval(uint64_t interval_ns) {
+bool DeviceSampler::change_interval(uint64_t interval_ns, bool lean) {
   auto stopped = session_->stop();
   decode_rest();
   guard_.restarted(SampleGuard::Restart::planned, interval_ns);
   session_->set_interval(interval_ns);
+  session_->set_lean(lean);
   if (auto started = session_->start(); !started) {
     send_status(KVET_SAMPLER_STATE_DEGRADED,
                 "sampling ended at a change of its interval: " + started.error().message());
@@ -306,11 +315,11 @@ bool DeviceSampler::change_interval(uint64_t interval_ns) {
 bool DeviceSampler::burst() {
   const BurstPlan& plan = schedule_.plan();
   ++bursts_;
-  bool going_on = change_interval(plan.interval_ns);
+  bool going_on = change_interval(plan.interval_ns, true);
   if (going_on) {
     // What the burst brings is decoded afterwards: at 10 µs decoding is slower than the hardware.
     (void)sleep_ms(static_cast<int>(std::max<uint64_t>(1, plan.length_ns / 1'000'000)));
-    going_on = change_interval(interval_ns_);
+    going_on = change_interval(interval_ns_, detail_.lean());
   }
   schedule_.begin(monotonic_ns());
   return going_on;
@@ -327,11 +336,14 @@ bool DeviceSampler::settle() {
       return false;
     }
   }
-  return !session_->nearly_full() || change_interval(interval_ns_);
+  return !session_->nearly_full() || change_interval(interval_ns_, detail_.lean());
 }
 
 bool DeviceSampler::turn() {
-  const bool going_on = change_interval(interval_ns_);
+  if (session_->has_detail()) {
+    detail_.change(monotonic_ns());
+  }
+  const bool going_on = change_interval(interval_ns_, detail_.lean());
   writer_.flush();
   return going_on;
 }

@@ -12,6 +12,7 @@
 
 #include "abi/counters.h"
 #include "probes/counters/burst_schedule.h"
+#include "probes/counters/detail_schedule.h"
 #include "probes/counters/load_tap.h"
 #include "probes/counters/message_writer.h"
 #include "probes/counters/pm_session.h"
@@ -65,7 +66,7 @@ class DeviceSampler {
   bool burst();
   // Samples for a moment, then stops to decode: where decoding is slower than the hardware. False as for burst().
   bool turn();
-  bool change_interval(uint64_t interval_ns);
+  bool change_interval(uint64_t interval_ns, bool lean);
   void decode_rest();
   void report_lag();
   bool settle();  // decodes again until the image could be emptied; false: sampling ended
@@ -80,6 +81,7 @@ class DeviceSampler {
   std::unique_ptr<PmSession> session_;
   SampleGuard guard_;
   BurstSchedule schedule_;
+  DetailSchedule detail_;
   uint64_t bursts_ = 0;
   bool in_turns_ = false;
   LoadTap tap_;

@@ -27,6 +27,10 @@ constexpr auto all = std::to_array<Metric>({
     {KVET_COUNTER_WARPS_LAUNCHED, flows, "smsp__warps_launched_total.sum"},
     // Exact, where FE_B…gr__ctas_launched_realtime under-counts bursts and gr__ctas_launched takes a second pass.
     {KVET_COUNTER_BLOCKS_COMPLETED, flows, "gr__ctas_completed.sum"},
+    // Time slicing between processes.
+    {KVET_COUNTER_CONTEXT_SWITCH_CYCLES, flows, "FE_A.TriageCompute.gpu__gr_cycles_active_cmd_ctxsw.sum"},
+    {KVET_COUNTER_CONTEXT_SWITCH_CYCLES, flows, "FE_A.TriageAC.gpu__gr_cycles_active_cmd_ctxsw.sum"},
+    {KVET_COUNTER_CONTEXT_SWITCH_CYCLES, flows, "gpu__gr_cycles_active_cmd_ctxsw.sum"},
     // Registers per thread, rounded up to 8, × 32 × warps.
     {KVET_COUNTER_REGISTER_CYCLES, fingerprint,
      "TPC.TriageCompute.tpc__sm_rf_registers_allocated_shader_cs_realtime.sum"},
@@ -38,10 +42,6 @@ constexpr auto all = std::to_array<Metric>({
      "TPC.TriageAC.tpc__l1tex_mem_shared_data_compute_bytes_allocated_realtime.sum"},
     {KVET_COUNTER_WARPS_MAX, extremes, "sm__warps_active.max"},
     {KVET_COUNTER_WARPS_MIN, extremes, "sm__warps_active.min"},
-    // Time slicing between processes.
-    {KVET_COUNTER_CONTEXT_SWITCH_CYCLES, detail, "FE_A.TriageCompute.gpu__gr_cycles_active_cmd_ctxsw.sum"},
-    {KVET_COUNTER_CONTEXT_SWITCH_CYCLES, detail, "FE_A.TriageAC.gpu__gr_cycles_active_cmd_ctxsw.sum"},
-    {KVET_COUNTER_CONTEXT_SWITCH_CYCLES, detail, "gpu__gr_cycles_active_cmd_ctxsw.sum"},
     {KVET_COUNTER_INSTRUCTIONS, detail, "TPC.TriageCompute.sm__inst_executed_realtime.sum"},
     {KVET_COUNTER_INSTRUCTIONS, detail, "SM_A.TriageAC.sm__inst_executed_realtime.sum"},
     {KVET_COUNTER_INSTRUCTIONS, detail, "sm__inst_executed_realtime.sum"},

@@ -15,10 +15,10 @@ namespace kvet::probes {
 // Groups in order of worth: when not all fit, the last one goes first.
 enum class MetricGroup : uint8_t {
   basic,        // cycles, active cycles, resident warps, DRAM bytes: occupancy and bandwidth of the device
-  flows,        // warps launched, blocks completed: edges for alignment, counts to check against
+  flows,        // warps launched, blocks completed, context switches: edges for alignment, counts to check against
   fingerprint,  // registers and shared memory in use: whose warps they are
   extremes,     // fullest and emptiest SM
-  detail,       // instructions, tensor cycles, L2 sectors, context switches
+  detail,       // instructions, tensor cycles, L2 sectors
 };
 
 struct Metric {

@@ -68,7 +68,7 @@ TEST(MetricSet, WhatDoesNotFitBesideBetterOnesIsLeftOut) {
   EXPECT_EQ(std::count_if(chosen.begin(), chosen.end(), [](const Metric& m) { return m.group == MetricGroup::basic; }),
             5);
   EXPECT_EQ(chosen.back().field, KVET_COUNTER_WARPS_LAUNCHED);
-  EXPECT_EQ(missing_fields(chosen, MetricGroup::flows), "blocks_completed");
+  EXPECT_EQ(missing_fields(chosen, MetricGroup::flows), "blocks_completed, context_switch_cycles");
 }
 
 TEST(MetricSet, GroupsCanBeLeftOut) {

@@ -1,18 +1,13 @@
 #include "probes/counters/pm_session.h"
 
 #include <algorithm>
-#include <cstring>
 #include <ctime>
 
+#include "probes/counters/pm_parameters.h"
 #include "probes/counters/refusal.h"
 
 namespace kvet::probes {
 namespace {
-
-// A parameter structure with its size filled in, as every CUPTI call wants it. (Types and names take no parentheses.)
-#define KVET_PM_PARAMETERS(type, last, variable)         \
-  struct type variable{}; /* NOLINT(bugprone-macro-*) */ \
-  (variable).struct_size = KVET_PM_SIZE(type, last)
 
 // What one cycle of the system clock is taken to last where the hardware cannot be triggered by time (Turing, GA100:
 // 1.4 to 1.7 GHz). Only sets how many samples come per second; every sample has its own times.
@@ -55,7 +50,8 @@ PmSession::~PmSession() {
     disable.sampling = sampling_;
     library_.disable(&disable);
   }
-  free_host(host_);
+  free_host(full_.host);
+  free_host(lean_.host);
 }
 
 void* PmSession::new_host() const {
@@ -154,75 +150,70 @@ Result<void> PmSession::set_up(size_t device_index) {
   }
   // Fewer groups where the hardware refuses what the host interface called schedulable; a trigger by clock cycles where
   // it has none by time.
-  Result<void> configured;
-  for (MetricGroup up_to = MetricGroup::detail;; up_to = static_cast<MetricGroup>(static_cast<uint8_t>(up_to) - 1)) {
-    metrics_ = choose_metrics([this](const std::vector<const char*>& names) { return passes(names); }, up_to);
-    if (metrics_.empty()) {
+  const auto count_passes = [this](const std::vector<const char*>& names) { return passes(names); };
+  MetricGroup up_to = MetricGroup::detail;
+  for (;; up_to = static_cast<MetricGroup>(static_cast<uint8_t>(up_to) - 1)) {
+    std::vector<Metric> chosen = choose_metrics(count_passes, up_to);
+    if (chosen.empty()) {
       return refused("cuptiProfilerHostConfigAddMetrics", KVET_PM_NOT_SUPPORTED);
     }
-    configured = configure();
-    if (configured || up_to == MetricGroup::basic) {
+    const auto configured = configure(full_, std::move(chosen));
+    if (configured) {
+      break;
+    }
+    if (up_to == MetricGroup::basic) {
       return configured;
     }
   }
+  // A second choice without detail, where that is less.
+  std::vector<Metric> lean;
+  for (const Metric& metric : full_.metrics) {
+    if (metric.group <= MetricGroup::fingerprint) {
+      lean.push_back(metric);
+    }
+  }
+  if (lean.size() < full_.metrics.size() && configure(lean_, std::move(lean)) && set_config(full_)) {
+    return {};
+  }
+  lean_.metrics.clear();
+  return set_config(full_);
 }
 
-Result<void> PmSession::configure() {
-  names_ = names_of(metrics_);
-  free_host(host_);
-  host_ = new_host();
-  if (host_ == nullptr) {
+Result<void> PmSession::configure(Configuration& configuration, std::vector<Metric> metrics) {
+  configuration.metrics = std::move(metrics);
+  configuration.names = names_of(configuration.metrics);
+  configuration.values.assign(configuration.names.size(), 0);
+  free_host(configuration.host);
+  configuration.host = new_host();
+  if (configuration.host == nullptr) {
     return refused("cuptiProfilerHostInitialize", KVET_PM_INVALID_CHIP_NAME);
   }
-  auto config = config_image(host_, names_);
+  auto config = config_image(configuration.host, configuration.names);
   if (!config) {
     return std::unexpected(config.error());
   }
-  // CUPTI keeps the pointer and reads the configuration again while it decodes: it must live as long as the session.
-  config_ = std::move(*config);
-  if (auto set = set_config(); !set) {
+  configuration.config = std::move(*config);
+  if (auto set = set_config(configuration); !set) {
     return set;
   }
-  values_.assign(names_.size(), 0);
-  return make_image();
+  return make_image(configuration);
 }
 
-Result<size_t> PmSession::image_size(uint32_t samples) const {
-  std::vector<const char*> names = names_;
-  KVET_PM_PARAMETERS(kvet_pm_image_size, image_size, size);
-  size.sampling = sampling_;
-  size.metrics = names.data();
-  size.metric_count = names.size();
-  size.max_samples = samples;
-  if (int code = library_.get_image_size(&size); code != KVET_PM_SUCCESS) {
-    return refused("cuptiPmSamplingGetCounterDataSize", code);
+Result<void> PmSession::make_image(Configuration& configuration) {
+  PmImage& image = configuration.image;
+  if (int code = image.make(library_, sampling_, configuration.names, options_.samples_per_image);
+      code != KVET_PM_SUCCESS) {
+    return refused(image.step(), code);
   }
-  return size.image_size;
-}
-
-Result<void> PmSession::make_image() {
-  const uint32_t samples = options_.samples_per_image;
-  const auto size = image_size(samples);
-  if (!size) {
-    return std::unexpected(size.error());
-  }
-  const auto half = image_size(samples / 2);
-  bytes_per_sample_ = half && *half < *size ? (*size - *half) / (samples - samples / 2) : 0;
-  image_.assign(*size, 0);
-  if (auto initialized = initialize_image(); !initialized) {
-    return initialized;
-  }
-  pristine_ = image_;
-  copy_back_ = bytes_per_sample_ > 0;
-  resets_to_check_ = 3;
+  taken_ = populated_ = 0;
   return {};
 }
 
-Result<void> PmSession::set_config() {
+Result<void> PmSession::set_config(const Configuration& configuration) {
   KVET_PM_PARAMETERS(kvet_pm_set_config, append, set);
   set.sampling = sampling_;
-  set.config_size = config_.size();
-  set.config = config_.data();
+  set.config_size = configuration.config.size();
+  set.config = configuration.config.data();
   set.hardware_buffer_size = options_.hardware_buffer_bytes;
   set.sampling_interval = options_.interval_ns;
   set.trigger = KVET_PM_TRIGGER_TIME;
@@ -244,34 +235,10 @@ Result<void> PmSession::set_config() {
   return {};
 }
 
-Result<void> PmSession::initialize_image() {
-  KVET_PM_PARAMETERS(kvet_pm_image_initialize, image, initialize);
-  initialize.sampling = sampling_;
-  initialize.image_size = image_.size();
-  initialize.image = image_.data();
-  if (int code = library_.image_initialize(&initialize); code != KVET_PM_SUCCESS) {
-    return refused("cuptiPmSamplingCounterDataImageInitialize", code);
-  }
-  taken_ = populated_ = 0;
-  return {};
-}
-
 Result<void> PmSession::reset_image() {
-  if (!copy_back_) {
-    return initialize_image();
-  }
-  // Samples lie at the end of the image, one after the other, behind tables whose size depends on the capacity alone. A
-  // few samples more than were begun cover what the tables take of the average.
-  constexpr size_t margin = 4;
-  const size_t unused = options_.samples_per_image - std::min<size_t>(options_.samples_per_image, populated_ + margin);
-  const size_t used_bytes = image_.size() - std::min(image_.size(), unused * bytes_per_sample_);
-  std::memcpy(image_.data(), pristine_.data(), used_bytes);
-  if (resets_to_check_ > 0) {
-    --resets_to_check_;
-    if (image_ != pristine_) {
-      copy_back_ = false;
-      return initialize_image();
-    }
+  PmImage& image = current_->image;
+  if (int code = image.reset(library_, sampling_, populated_); code != KVET_PM_SUCCESS) {
+    return refused(image.step(), code);
   }
   taken_ = populated_ = 0;
   return {};
@@ -284,19 +251,21 @@ Result<void> PmSession::take_anew() {
   sampling_ = nullptr;
   Result<void> done = enable();
   if (done) {
-    done = set_config();
+    done = set_config(*current_);
   }
-  return done ? initialize_image() : done;
+  return done ? make_image(*current_) : done;
 }
 
 Result<void> PmSession::start() {
   Result<void> configured;
-  if (taken_ > 0) {
+  if (taken_ > 0 || populated_ > 0) {
     configured = reset_image();  // everything was decoded; a burst needs room
   }
-  if (configured && next_interval_ns_ != options_.interval_ns) {
+  Configuration* next = next_lean_ ? &lean_ : &full_;
+  if (configured && (next_interval_ns_ != options_.interval_ns || next != current_)) {
     options_.interval_ns = next_interval_ns_;
-    configured = set_config();
+    current_ = next;
+    configured = set_config(*current_);
   }
   KVET_PM_PARAMETERS(kvet_pm_object, sampling, object);
   object.sampling = sampling_;
@@ -329,10 +298,11 @@ Result<void> PmSession::stop() {
 }
 
 Result<PmSession::Decoded> PmSession::decode(const std::function<void(const PmSample&)>& take) {
+  PmImage& image = current_->image;
   KVET_PM_PARAMETERS(kvet_pm_decode, overflow, decode);
   decode.sampling = sampling_;
-  decode.image = image_.data();
-  decode.image_size = image_.size();
+  decode.image = image.data();
+  decode.image_size = image.size();
   if (sampling_ == nullptr) {
     return Decoded{};  // given back, and not to be had again
   }
@@ -349,32 +319,32 @@ Result<PmSession::Decoded> PmSession::decode(const std::function<void(const PmSa
   decoded.more = decode.stop_reason == KVET_PM_DECODE_IMAGE_FULL;
 
   KVET_PM_PARAMETERS(kvet_pm_image_info, completed_samples, info);
-  info.image = image_.data();
-  info.image_size = image_.size();
+  info.image = image.data();
+  info.image_size = image.size();
   if (int failed = library_.get_image_info(&info); failed != KVET_PM_SUCCESS) {
     return refused("cuptiPmSamplingGetCounterDataInfo", failed);
   }
   for (size_t index = taken_; index < info.completed_samples; ++index) {
     KVET_PM_PARAMETERS(kvet_pm_sample_info, end_ns, times);
     times.sampling = sampling_;
-    times.image = image_.data();
-    times.image_size = image_.size();
+    times.image = image.data();
+    times.image_size = image.size();
     times.index = index;
     if (int failed = library_.get_sample_info(&times); failed != KVET_PM_SUCCESS) {
       return refused("cuptiPmSamplingCounterDataGetSampleInfo", failed);
     }
     KVET_PM_PARAMETERS(kvet_pm_host_evaluate, values, evaluate);
-    evaluate.host = host_;
-    evaluate.image = image_.data();
-    evaluate.image_size = image_.size();
+    evaluate.host = current_->host;
+    evaluate.image = image.data();
+    evaluate.image_size = image.size();
     evaluate.index = index;
-    evaluate.metrics = names_.data();
-    evaluate.metric_count = names_.size();
-    evaluate.values = values_.data();
+    evaluate.metrics = current_->names.data();
+    evaluate.metric_count = current_->names.size();
+    evaluate.values = current_->values.data();
     if (int failed = library_.host_evaluate(&evaluate); failed != KVET_PM_SUCCESS) {
       return refused("cuptiProfilerHostEvaluateToGpuValues", failed);
     }
-    take(PmSample{times.start_ns, times.end_ns, values_});
+    take(PmSample{times.start_ns, times.end_ns, current_->values});
   }
   evaluate_processor_ns_ += thread_processor_ns() - decoded_ns;
   decoded.samples = info.completed_samples - std::min<size_t>(taken_, info.completed_samples);

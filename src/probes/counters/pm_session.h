@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "probes/counters/metric_set.h"
+#include "probes/counters/pm_image.h"
 #include "probes/counters/vendor_libraries.h"
 
 namespace kvet::probes {
@@ -44,6 +45,10 @@ class PmSession {
   Result<void> stop();
   // For the next start. Call it stopped, with everything decoded.
   void set_interval(uint64_t interval_ns) { next_interval_ns_ = interval_ns; }
+  // Likewise: with or without the metrics that only add detail (instructions, tensor cycles, L2 sectors), which are two
+  // fifths of the cost. `lean` changes nothing where the chip has no such metrics.
+  void set_lean(bool lean) { next_lean_ = lean && has_detail(); }
+  [[nodiscard]] bool has_detail() const { return !lean_.metrics.empty(); }
 
   struct Decoded {
     size_t samples = 0;
@@ -62,24 +67,31 @@ class PmSession {
   [[nodiscard]] uint64_t decode_processor_ns() const { return decode_processor_ns_; }
   [[nodiscard]] uint64_t evaluate_processor_ns() const { return evaluate_processor_ns_; }
 
-  [[nodiscard]] const std::vector<Metric>& metrics() const { return metrics_; }
+  [[nodiscard]] const std::vector<Metric>& metrics() const { return current_->metrics; }  // that are sampled now
   [[nodiscard]] const std::string& chip() const { return chip_; }
   [[nodiscard]] bool time_trigger() const { return time_trigger_; }  // false: every so many cycles of a varying clock
 
  private:
+  // One choice of metrics with all that CUPTI needs for it.
+  struct Configuration {
+    std::vector<Metric> metrics;
+    std::vector<const char*> names;
+    void* host = nullptr;
+    std::vector<uint8_t> config;  // CUPTI goes on reading it
+    PmImage image;
+    std::vector<double> values;
+  };
   PmSession(const PmLibrary& library, const PmOptions& options) : library_(library), options_(options) {}
   Result<void> set_up(size_t device_index);
   Result<void> enable();
-  Result<void> configure();
-  Result<void> set_config();
+  Result<void> configure(Configuration& configuration, std::vector<Metric> metrics);
+  Result<void> set_config(const Configuration& configuration);
   Result<void> take_anew();
   [[nodiscard]] std::optional<size_t> passes(const std::vector<const char*>& names) const;
   [[nodiscard]] Result<std::vector<uint8_t>> config_image(void* host, const std::vector<const char*>& names) const;
   [[nodiscard]] void* new_host() const;  // null where CUPTI refuses
   void free_host(void* host) const;
-  Result<void> make_image();
-  Result<size_t> image_size(uint32_t samples) const;
-  Result<void> initialize_image();
+  Result<void> make_image(Configuration& configuration);
   Result<void> reset_image();
   [[nodiscard]] std::unexpected<Error> refused(const char* step, int code) const;
 
@@ -87,28 +99,19 @@ class PmSession {
   PmOptions options_;
   std::string chip_;
   std::vector<uint8_t> availability_;
-  std::vector<uint8_t> config_;  // what CUPTI was configured with; it goes on reading it
-  std::vector<Metric> metrics_;
-  std::vector<const char*> names_;
-  void* host_ = nullptr;
+  Configuration full_, lean_;  // lean_ without metrics: it would be no smaller
+  Configuration* current_ = &full_;
   void* sampling_ = nullptr;
   size_t device_index_ = 0;
   uint64_t next_interval_ns_ = 0;  // what the next start is to sample at; options_.interval_ns is configured
+  bool next_lean_ = false;
   bool started_ = false, time_trigger_ = true;
   uint64_t decode_processor_ns_ = 0, evaluate_processor_ns_ = 0;
   // Emptied early, so that the part in use stays in the processor's caches: decoding 60 samples at a time into the first
   // 4 MB takes two thirds of the time of 300 at a time into 30 MB.
   static constexpr size_t settle_at = 128;
-  std::vector<uint8_t> image_;
-  // The image as CUPTI initialised it. Copying back what a few samples changed takes a tenth of initialising all of it; the
-  // first times it is checked that the two are then equal, else CUPTI does it every time.
-  std::vector<uint8_t> pristine_;
-  size_t bytes_per_sample_ = 0;
-  uint32_t resets_to_check_ = 3;
-  bool copy_back_ = false;
   size_t populated_ = 0;  // samples that the image has begun
   size_t taken_ = 0;  // samples of the image that were handed out
-  std::vector<double> values_;
 };
 
 }  // namespace kvet::probes

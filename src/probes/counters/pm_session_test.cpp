@@ -55,10 +55,10 @@ TEST_F(Session, SamplesByClockWhereTheHardwareHasNoTimer) {
 }
 
 TEST_F(Session, GivesUpGroupsThatTheHardwareRefuses) {
-  hardware.largest_config = 9;  // basic, flows and fingerprint: 5 + 2 + 2
+  hardware.largest_config = 10;  // basic, flows and fingerprint: 5 + 3 + 2
   auto session = open();
   ASSERT_TRUE(session) << session.error().message();
-  EXPECT_EQ(hardware.configured_metrics, 9u);
+  EXPECT_EQ(hardware.configured_metrics, 10u);
   EXPECT_EQ(missing_fields((*session)->metrics(), MetricGroup::fingerprint), "");
 }
 
@@ -120,6 +120,37 @@ TEST_F(Session, LosesNoSampleThatIsHalfDecoded) {
   for (uint64_t i = 0; i < 15; ++i) {
     EXPECT_EQ(starts[i], 1'000'000'000 + i * 100'000);
   }
+}
+
+TEST_F(Session, LeavesDetailOutAndTakesItInAgain) {
+  auto session = open();
+  ASSERT_TRUE(session);
+  ASSERT_TRUE((*session)->has_detail());
+  const auto sampled = [&](bool lean) {
+    (*session)->set_lean(lean);
+    EXPECT_TRUE((*session)->start());
+    gather(0, 5);
+    size_t values = 0;
+    EXPECT_TRUE((*session)->decode([&](const PmSample& sample) { values = sample.values.size(); }));
+    EXPECT_TRUE((*session)->stop());
+    EXPECT_EQ(hardware.configured_metrics, values);
+    EXPECT_EQ((*session)->metrics().size(), values);
+    return values;
+  };
+  EXPECT_EQ(sampled(false), size_t{KVET_COUNTER_FIELDS});
+  EXPECT_EQ(sampled(true), 10u);
+  EXPECT_EQ(missing_fields((*session)->metrics(), MetricGroup::fingerprint), "");
+  EXPECT_EQ(sampled(false), size_t{KVET_COUNTER_FIELDS});
+}
+
+TEST_F(Session, AChipWithoutDetailIsSampledAsItIs) {
+  hardware.largest_config = 10;
+  auto session = open();
+  ASSERT_TRUE(session);
+  EXPECT_FALSE((*session)->has_detail());
+  (*session)->set_lean(true);
+  ASSERT_TRUE((*session)->start());
+  EXPECT_EQ(hardware.configured_metrics, 10u);
 }
 
 TEST_F(Session, TakesTheDeviceAnewWhereItDoesNotStartAgain) {

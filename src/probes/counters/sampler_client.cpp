@@ -355,6 +355,8 @@ void Client::stop(EventSink& sink, std::chrono::milliseconds limit) {
     if (end.bursts > 0) {
       sink.on(Meta{"counters.bursts", std::to_string(end.bursts)});
       sink.on(Meta{"counters.burst_interval_ns", std::to_string(options_.bursts.interval_ns)});
+    }
+    if (end.paused_ns > 0) {
       sink.on(Meta{"counters.paused_ns", std::to_string(end.paused_ns)});
     }
   }

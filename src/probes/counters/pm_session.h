@@ -107,8 +107,7 @@ class PmSession {
   bool next_lean_ = false;
   bool started_ = false, time_trigger_ = true;
   uint64_t decode_processor_ns_ = 0, evaluate_processor_ns_ = 0;
-  // Emptied early, so that the part in use stays in the processor's caches: decoding 60 samples at a time into the first
-  // 4 MB takes two thirds of the time of 300 at a time into 30 MB.
+  // Emptied after nearly every decoding: what is in use stays small, and the rest is room for a delay.
   static constexpr size_t settle_at = 128;
   size_t populated_ = 0;  // samples that the image has begun
   size_t taken_ = 0;  // samples of the image that were handed out

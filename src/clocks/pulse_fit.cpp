@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/quadrature.h"
 #include "clocks/robust.h"
 
 namespace kvet::clocks {
@@ -235,8 +236,8 @@ Result<ClockAnchor> fit_pulses(std::span<const MeasuredLoad> samples, const Puls
   anchor.to_ns = raw_origin_ns + static_cast<int64_t>(std::ceil(last));
   // Left open: where in its bracket the handshake is, how much of the unlogged time is at the start, and the mean's own
   // scatter. Errors that are spread evenly within ±h have their median at h ÷ 2, and 95% of them within 0.95 h.
-  const double half_width =
-      std::hypot(timer->half_width, unlogged / 2, 2 * 1.4826 * scatter / std::sqrt(static_cast<double>(found.size())));
+  const double half_width = in_quadrature(timer->half_width, unlogged / 2,
+                                          2 * 1.4826 * scatter / std::sqrt(static_cast<double>(found.size())));
   anchor.residual_ns = std::llround(half_width / 2);
   anchor.residual_p95_ns = std::llround(0.95 * half_width);
   return anchor;

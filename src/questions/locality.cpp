@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/quadrature.h"
 #include "questions/make_finding.h"
 #include "questions/timeline.h"
 
@@ -53,7 +54,7 @@ PerExecution per_execution(const Capture& capture, const KernelSet& kernels) {
   const Finding& in_beside = own != nullptr ? *own : *alone;
   result.known = true;
   result.bytes = (*in_alone.value * alone_ns + *in_beside.value * beside_ns) / 1e9 / runs;
-  result.half = std::hypot(half_of(in_alone) * alone_ns, half_of(in_beside) * beside_ns) / 1e9 / runs;
+  result.half = in_quadrature(half_of(in_alone) * alone_ns, half_of(in_beside) * beside_ns) / 1e9 / runs;
   result.where = beside_ns <= 0                     ? "alone"
                  : own == nullptr                   ? "by what it moves alone"
                  : alone == nullptr && alone_ns > 0 ? "by its own share beside siblings"
@@ -89,7 +90,7 @@ Finding locality(const Capture& workload, const KernelSet& kernels, const Captur
       fmt::format("An execution moves {:.3f} MB to and from DRAM here ({}) and {:.3f} MB isolated{}.", here.bytes / 1e6,
                   here.where, there.bytes / 1e6, ratio > 1.1 ? ": the microbenchmark lived partly in L2" : ""));
   // First-order error of a ratio of two independent estimates.
-  const double half = ratio * std::hypot(here.bytes > 0 ? here.half / here.bytes : 0, there.half / there.bytes);
+  const double half = ratio * in_quadrature(here.bytes > 0 ? here.half / here.bytes : 0, there.half / there.bytes);
   finding.interval = Interval{std::max(0.0, ratio - half), ratio + half};
   return only_finite({finding}).front();
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/quadrature.h"
 #include "questions/make_finding.h"
 #include "questions/occupancy_parts.h"
 #include "questions/own_share.h"
@@ -68,7 +69,7 @@ Finding own_finding(const Capture& capture, const KernelSet& kernels, const OwnS
                     "open "
                     "by the data, {:.2f} by the readings, {:.2f} by the clocks.{}",
                     share.siblings.empty() ? "siblings" : "these", 100 * share.value, milliseconds, system_text(share),
-                    whole, 100 * share.statistical, 100 * std::hypot(share.open, share.mixing), 100 * share.reading,
+                    whole, 100 * share.statistical, 100 * in_quadrature(share.open, share.mixing), 100 * share.reading,
                     100 * share.clock, doubt));
     if (share.interval) {
       finding.interval = scaled(*share.interval, 100, 0, 100);
@@ -104,7 +105,7 @@ Finding retained_finding(const KernelSet& kernels, const OwnShare& own, const st
     // First order: relative errors of independent figures add up in squares.
     const double own_half = (own.interval->high - own.interval->low) / 2 / own.value;
     const double solo_half = (solo->interval->high - solo->interval->low) / 2 / solo->value;
-    const double half = ratio * std::hypot(own_half, solo_half);
+    const double half = ratio * in_quadrature(own_half, solo_half);
     finding.interval = Interval{std::max(0.0, ratio - half), ratio + half};
   }
   return finding;

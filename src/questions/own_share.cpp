@@ -18,6 +18,7 @@
 #include <cmath>
 #include <map>
 
+#include "base/quadrature.h"
 #include "questions/batched_ratio.h"
 #include "questions/occupancy_limits.h"
 
@@ -294,7 +295,7 @@ OwnShare Sharing::share(Wanted wanted) const {
   const double mixed = 1 - result.within_ns / result.time_ns;
   const double disagreement = std::abs(value - by_rates) / result.time_ns / normal_975;
   const double step = steps / result.time_ns / std::sqrt(12.0);
-  result.mixing = std::hypot(disagreement, step) * std::min(1.0, 2 * mixed);
+  result.mixing = in_quadrature(disagreement, step) * std::min(1.0, 2 * mixed);
   result.reading = bias_part * reading / result.time_ns;
   if (const auto estimate = batched_ratio(series)) {
     result.batches = estimate->clusters;
@@ -336,8 +337,8 @@ std::vector<OwnShare> Sharing::largest() const {
 void complete(OwnShare& share, double moved_back, double moved_on) {
   share.clock = std::abs(moved_on - moved_back) / 2;
   if (share.interval) {
-    const double other = std::hypot(share.open, share.mixing, std::hypot(share.reading, share.clock));
-    const double half = std::hypot(share.statistical, normal_975 * other);
+    const double other = in_quadrature(share.open, share.mixing, in_quadrature(share.reading, share.clock));
+    const double half = in_quadrature(share.statistical, normal_975 * other);
     share.interval = Interval{share.value - half, share.value + half};
   }
 }

@@ -1,4 +1,5 @@
 #include "questions/share_progress.h"
+#include "base/quadrature.h"
 
 #include <algorithm>
 #include <cmath>
@@ -130,7 +131,7 @@ std::map<uint32_t, SoloCost> costs_by_progress(const Capture& capture, DeviceId 
   for (const auto& [shape, party] : index) {
     const double statistical =
         std::sqrt(squares[party] * static_cast<double>(blocks - 1) / static_cast<double>(blocks));
-    const double error = std::hypot(statistical, uneven * costs->by_party[party]);
+    const double error = in_quadrature(statistical, uneven * costs->by_party[party]);
     if (system.separate(party) && error <= worst_error * largest) {
       result[shape] = {costs->by_party[party], error};
     }

@@ -2,92 +2,19 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <map>
 
 #include "questions/distribution.h"
 #include "questions/make_finding.h"
+#include "questions/nccl_analysis.h"
 #include "questions/nccl_parts.h"
 #include "questions/questions.h"
-#include "questions/spans.h"
-#include "questions/statistics.h"
 
 namespace kvet::questions {
 namespace {
 
-constexpr const char* everything = "collectives: all";
 constexpr size_t classes_listed = 4, ranks_listed = 16;
-// Below this the two averages of a comparison say nothing.
-constexpr size_t contention_least = 5;
-
-// What is measured of one rank's part in one matched collective.
-struct Measured {
-  uint32_t rank;
-  CollectiveClass what;
-  double wait_ns, transfer_ns;
-  DeviceId device;
-  int64_t start_ns, end_ns;
-};
-// The rank that came last, of a collective whose ranks all depend on each other.
-struct Late {
-  uint32_t rank;
-  CollectiveClass what;
-  double margin_ns;             // before it everybody else had begun
-  std::optional<bool> by_host;  // its call returned only after all others had begun
-};
-
-struct Analysis {
-  Collectives collectives;
-  MatchResult matches;
-  std::vector<Measured> measured;
-  std::vector<Late> late;
-  bool all_ranks = true;       // every matched collective had all its ranks in sight
-  bool by_communicator = true;  // every matched collective was matched by its number on a communicator
-};
-
-void measure(const Matched& matched, Analysis& analysis) {
-  for (const Part& part : matched.parts) {
-    int64_t latest = part.start_ns;
-    for (const Part& other : matched.parts) {
-      if (depends_on(part, other)) {
-        latest = std::max(latest, other.start_ns);
-      }
-    }
-    const int64_t wait = std::max<int64_t>(0, std::min(part.end_ns, latest) - part.start_ns);
-    const int64_t transfer = std::max<int64_t>(0, part.end_ns - latest);
-    analysis.measured.push_back({part.rank, part.what, static_cast<double>(wait), static_cast<double>(transfer),
-                                 part.device, part.start_ns, part.end_ns});
-  }
-  if (all_depend(matched.parts.front().what)) {
-    const Part* last = nullptr;
-    for (const Part& part : matched.parts) {
-      last = last == nullptr || part.start_ns > last->start_ns ? &part : last;
-    }
-    int64_t second = std::numeric_limits<int64_t>::min();
-    for (const Part& part : matched.parts) {
-      second = &part == last ? second : std::max(second, part.start_ns);
-    }
-    Late late{last->rank, last->what, static_cast<double>(last->start_ns - second), std::nullopt};
-    if (last->call_end_ns && matched.by == Sequence::By::communicator) {
-      late.by_host = *last->call_end_ns > second;
-    }
-    analysis.late.push_back(late);
-  }
-  analysis.all_ranks = analysis.all_ranks && matched.all_ranks;
-  analysis.by_communicator = analysis.by_communicator && matched.by == Sequence::By::communicator;
-}
-
-Analysis analyse(const Capture& capture) {
-  Analysis analysis;
-  analysis.collectives = find_collectives(capture);
-  analysis.matches = match_ranks(analysis.collectives);
-  for (const Matched& matched : analysis.matches.collectives) {
-    measure(matched, analysis);
-  }
-  return analysis;
-}
-
 // What there is to say about one rank, over the collectives of one kind and size, or over all.
 struct OfRank {
   std::vector<double> call, enqueue, device;
@@ -98,7 +25,7 @@ struct OfRank {
 
 class Report {
  public:
-  Report(const Capture& capture, const Analysis& analysis) : capture_(capture), analysis_(analysis) {}
+  Report(const Capture& capture, const NcclAnalysis& analysis) : capture_(capture), analysis_(analysis) {}
   std::vector<Finding> write();
 
  private:
@@ -133,7 +60,7 @@ class Report {
   }
 
   const Capture& capture_;
-  const Analysis& analysis_;
+  const NcclAnalysis& analysis_;
   std::vector<Finding> findings_;
 };
 
@@ -146,7 +73,7 @@ void Report::count_collectives() {
     }
   }
   add(found(
-      Question::nccl, "nccl.collectives", everything, static_cast<double>(executed), "count", Evidence::measured,
+      Question::nccl, "nccl.collectives", all_collectives, static_cast<double>(executed), "count", Evidence::measured,
       executed,
       fmt::format("Collectives that ran on a device, each rank's counted; ranks in sight: {}, NCCL calls seen: {}, "
                   "sends and receives, which are not matched across ranks: {}",
@@ -268,7 +195,7 @@ void Report::add_no_waits(const std::string& reason, const std::string& advice) 
                                  {"nccl.transfer", "ns"},
                                  {"nccl.straggler.share", "%"},
                                  {"nccl.clock_residual", "ns"}}) {
-    add(unavailable(Question::nccl, id, everything, unit, reason, advice));
+    add(unavailable(Question::nccl, id, all_collectives, unit, reason, advice));
   }
 }
 
@@ -282,7 +209,7 @@ void Report::add_kinds() {
   std::ranges::stable_sort(order, [](const auto& a, const auto& b) { return a.second > b.second; });
   if (order.size() == 1) {
     for (Finding& finding : findings_) {
-      finding.subject = fmt::format("{}, {}", everything, to_text(order.front().first));
+      finding.subject = fmt::format("{}, {}", all_collectives, to_text(order.front().first));
     }
     return;
   }
@@ -296,13 +223,13 @@ void Report::add_matching() {
   const MatchResult& matches = analysis_.matches;
   if (matches.residual_ns) {
     add(found(
-        Question::nccl, "nccl.clock_residual", everything, residual(), "ns", Evidence::measured,
+        Question::nccl, "nccl.clock_residual", all_collectives, residual(), "ns", Evidence::measured,
         matches.collectives.size(),
         "How far apart the ranks' ends of one collective lie (median): the ranks' clocks and the last part of the "
         "transfer together; it is in the intervals of waits"));
   }
   add(found(
-      Question::nccl, "nccl.unmatched", everything, static_cast<double>(matches.parts_alone), "count",
+      Question::nccl, "nccl.unmatched", all_collectives, static_cast<double>(matches.parts_alone), "count",
       Evidence::measured, matches.parts_alone,
       fmt::format("Parts of collectives without a partner on another rank: at the edges of the recording, or lost; "
                   "sequences left out whole, since their ranks never overlap: {}",
@@ -315,16 +242,15 @@ std::vector<Finding> Report::write() {
   if (all.ranks.empty()) {
     return std::move(findings_);
   }
-  const char* all_ranks = "Record the launcher that starts all ranks: `kvet record -- torchrun ...`";
-  add_ranks(everything, true, [](const CollectiveClass&) { return true; });
+  add_ranks(all_collectives, true, [](const CollectiveClass&) { return true; });
   if (all.ranks.size() == 1) {
-    add_no_waits("one rank is in sight, and waiting is for other ranks", all_ranks);
+    add_no_waits("one rank is in sight, and waiting is for other ranks", record_all_ranks);
   } else if (analysis_.measured.empty()) {
     add_no_waits(capture_.executions.empty() ? "what ran on the device is not recorded in this tier"
                  : analysis_.matches.sequences_contradictory > 0
                      ? "the ranks' collectives could not be matched: they never overlap in time"
                      : "no collective was seen on two ranks",
-                 all_ranks);
+                 record_all_ranks);
   } else {
     add_kinds();
     add_matching();
@@ -332,106 +258,16 @@ std::vector<Finding> Report::write() {
   return std::move(findings_);
 }
 
-// Transfer of collectives that overlap K on the same device, against those that don't: same kind, size and rank.
-Finding contention(const Capture& capture, const Analysis& analysis, const KernelSet& kernels) {
-  const char* id = "nccl.contention.transfer";
-  auto none = [&](std::string reason, std::string advice) {
-    return unavailable(Question::nccl, id, kernels.label, "ratio", std::move(reason), std::move(advice));
-  };
-  for (size_t shape = 0; shape < analysis.collectives.shape_is_nccl.size(); ++shape) {
-    if (analysis.collectives.shape_is_nccl[shape] && kernels.contains(ShapeId{static_cast<uint32_t>(shape)})) {
-      return none("this kernel is itself a collective", "");
-    }
-  }
-  if (analysis.collectives.ranks.empty()) {
-    return none("no collective ran while this was recorded", "");
-  }
-  if (analysis.measured.empty()) {
-    return none("transfer times need collectives that are matched across ranks",
-                "Record all ranks: `kvet record -- torchrun ...`");
-  }
-  std::map<uint32_t, std::vector<Span>> spans;
-  for (const Execution& execution : capture.executions) {
-    if (kernels.contains(execution.shape)) {
-      spans[execution.device.value].push_back({execution.start_ns, execution.end_ns});
-    }
-  }
-  std::map<uint32_t, SpanSet> running;
-  for (auto& [device, own] : spans) {
-    running.emplace(device, SpanSet{std::move(own)});
-  }
-  struct Stratum {
-    std::vector<double> beside, apart;
-  };
-  std::map<std::pair<uint32_t, CollectiveClass>, Stratum> strata;
-  for (const Measured& one : analysis.measured) {
-    const auto k = running.find(one.device.value);
-    const bool beside = k != running.end() && k->second.covered(one.start_ns, one.end_ns) > 0;
-    Stratum& stratum = strata[{one.rank, one.what}];
-    (beside ? stratum.beside : stratum.apart).push_back(one.transfer_ns);
-  }
-  // Observed ÷ expected, the expected being what the same rank's collectives of the same kind take apart from K. Its
-  // variance, by the delta method, has a part from either side.
-  double observed = 0, expected = 0, observed_variance = 0, expected_variance = 0;
-  uint64_t number = 0;
-  for (const auto& [key, stratum] : strata) {
-    if (stratum.beside.size() < contention_least || stratum.apart.size() < contention_least) {
-      continue;
-    }
-    auto moments = [](const std::vector<double>& values) {
-      double sum = 0, squares = 0;
-      for (double value : values) {
-        sum += value;
-      }
-      const double mean = sum / static_cast<double>(values.size());
-      for (double value : values) {
-        squares += (value - mean) * (value - mean);
-      }
-      return std::pair{mean, squares / static_cast<double>(values.size() - 1)};
-    };
-    const double count = static_cast<double>(stratum.beside.size());
-    const auto [mean_beside, variance_beside] = moments(stratum.beside);
-    const auto [mean_apart, variance_apart] = moments(stratum.apart);
-    observed += count * mean_beside;
-    expected += count * mean_apart;
-    observed_variance += count * variance_beside;
-    expected_variance += count * count * variance_apart / static_cast<double>(stratum.apart.size());
-    number += stratum.beside.size();
-  }
-  if (number == 0 || expected <= 0 || observed <= 0) {
-    return none(
-        fmt::format("it takes at least {} collectives of one kind and size that overlap this kernel and {} that don't",
-                    contention_least, contention_least),
-        "Record for longer");
-  }
-  const double ratio = observed / expected;
-  const double error = std::sqrt(observed_variance / (observed * observed) + expected_variance / (expected * expected));
-  Finding finding = found(Question::nccl, id, kernels.label, ratio, "ratio", Evidence::attributed, number,
-                          "Transfer time of collectives that overlap this kernel on their device ÷ of those that "
-                          "don't, same rank, kind and size: above 1, "
-                          "collectives are slower beside it");
-  const double half = t_quantile_975(static_cast<double>(number - 1)) * error;
-  finding.interval = Interval{ratio * std::exp(-half), ratio * std::exp(half)};
-  return finding;
-}
-
 }  // namespace
 
 std::vector<Finding> nccl(const Capture& capture, const KernelSet& kernels) {
-  const Analysis analysis = analyse(capture);
+  const NcclAnalysis analysis = analyse_collectives(capture);
   std::vector<Finding> findings = Report(capture, analysis).write();
-  findings.push_back(contention(capture, analysis, kernels));
-  const bool none = analysis.collectives.ranks.empty();
-  auto missing = [&](const char* id, const char* unit, const char* reason) {
-    findings.push_back(unavailable(Question::nccl, id, kernels.label, unit,
-                                   none ? "no collective ran while this was recorded" : reason, ""));
-  };
-  missing("nccl.blame", "ns",
-          "waits for events between streams are not recorded, so what made a rank late cannot be followed back to this "
-          "kernel");
-  missing("nccl.resident_wait", "ns", "the residency of a collective's own blocks over time is not measured yet");
-  missing("nccl.correlation", "ratio", "it needs the steps of the workload, which are not followed across ranks yet");
-  return findings;
+  append_contention(findings, capture, analysis, kernels);
+  append_blame(findings, capture, analysis, kernels);
+  append_resident_wait(findings, capture, analysis, kernels);
+  append_correlation(findings, capture, analysis, kernels);
+  return only_finite(std::move(findings));
 }
 
 }  // namespace kvet::questions

@@ -280,6 +280,9 @@ void Collector::add_operation(const Operation& operation, const std::vector<uint
     for (uint32_t which : executions->second) {
       const Execution& execution = capture_.executions[which];
       joined_[which] = true;
+      if (!part.executed || execution.start_ns < part.start_ns) {
+        part.execution = which;
+      }
       part.start_ns = part.executed ? std::min(part.start_ns, execution.start_ns) : execution.start_ns;
       part.end_ns = part.executed ? std::max(part.end_ns, execution.end_ns) : execution.end_ns;
       part.executed = true;
@@ -339,6 +342,7 @@ void Collector::from_kernels() {
     part.start_ns = execution.start_ns;
     part.end_ns = execution.end_ns;
     part.device = execution.device;
+    part.execution = index;
     const RankKey rank{execution.process.value, execution.device.value};
     if (part.what.kind && point_to_point(*part.what.kind)) {
       point_to_point_[rank].push_back(part);

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "questions/nccl_parts.h"
+#include "questions/rank_clock.h"
 
 namespace kvet::questions {
 namespace {
@@ -108,28 +109,10 @@ uint32_t ranks_expected(const Sequence& sequence, const Collectives& collectives
   return 0;
 }
 
-void add_residuals(const Matched& matched, std::vector<int64_t>& residuals) {
-  if (!all_depend(matched.parts.front().what)) {
-    return;
-  }
-  std::vector<int64_t> ends;
-  ends.reserve(matched.parts.size());
-  for (const Part& part : matched.parts) {
-    ends.push_back(part.end_ns);
-  }
-  std::ranges::sort(ends);
-  const size_t middle = ends.size() / 2;
-  const int64_t centre = ends.size() % 2 == 1 ? ends[middle] : ends[middle - 1] + (ends[middle] - ends[middle - 1]) / 2;
-  for (int64_t end : ends) {
-    residuals.push_back(std::abs(end - centre));
-  }
-}
-
 }  // namespace
 
 MatchResult match_ranks(const Collectives& collectives) {
   MatchResult result;
-  std::vector<int64_t> residuals;
   for (const Sequence& sequence : collectives.sequences) {
     if (sequence.ranks.size() < 2) {
       for (const auto& parts : sequence.ranks) {
@@ -164,6 +147,7 @@ MatchResult match_ranks(const Collectives& collectives) {
     for (size_t index = 0; index < first.size(); ++index) {
       Matched matched;
       matched.by = sequence.by;
+      matched.by_name = sequence.by == Sequence::By::communicator || sequence.bound;
       for (size_t rank = 0; rank < sequence.ranks.size(); ++rank) {
         const int64_t at = static_cast<int64_t>(index) + *shifts[rank];
         if (at >= 0 && at < static_cast<int64_t>(sequence.ranks[rank].size())) {
@@ -176,15 +160,13 @@ MatchResult match_ranks(const Collectives& collectives) {
       if (matched.parts.size() >= 2) {
         matched.all_ranks = expected > 0 && matched.parts.size() == expected;
         used += matched.parts.size();
-        add_residuals(matched, residuals);
+        std::ranges::stable_sort(matched.parts, {}, &Part::rank);
         result.collectives.push_back(std::move(matched));
       }
     }
     result.parts_alone += executed - used;
   }
-  if (!residuals.empty()) {
-    result.residual_ns = median(residuals);
-  }
+  align_rank_clocks(result, collectives.ranks.size());
   return result;
 }
 

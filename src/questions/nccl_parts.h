@@ -38,6 +38,8 @@ struct Part {
   bool executed = false;           // false: captured into a graph, its execution was lost, or the tier sees none
   DeviceId device;                 // where executed
   int64_t start_ns = 0, end_ns = 0;  // on the device: first start to last end of its kernels
+  std::optional<uint32_t> execution;  // that began first, as index into Capture::executions
+  int64_t shift_ns = 0;  // added to start and end by the alignment of the ranks' clocks
 };
 
 // The parts of all ranks that belong to one sequence, rank by rank in order: the n-th of one rank and the n-th of another
@@ -45,6 +47,7 @@ struct Part {
 struct Sequence {
   enum class By : uint8_t { communicator, graph_node, order } by = By::communicator;
   uint32_t ranks_expected = 0;  // 0: unknown
+  bool bound = false;  // graph nodes: to the calls that captured them
   std::vector<std::vector<Part>> ranks;  // each belongs to one rank
 };
 
@@ -68,6 +71,7 @@ struct Collectives {
 struct Matched {
   Sequence::By by = Sequence::By::communicator;
   bool all_ranks = false;  // every rank of the communicator is in sight
+  bool by_name = false;  // by its number on a communicator, or a graph node that is bound to one; else by order alone
   std::vector<Part> parts;  // two or more, all executed
 };
 struct MatchResult {
@@ -75,7 +79,9 @@ struct MatchResult {
   uint64_t sequences_matched = 0;
   uint64_t sequences_contradictory = 0;  // whose parts cannot be made to overlap in time: not used
   uint64_t parts_alone = 0;  // without a partner
-  std::optional<int64_t> residual_ns;  // median |end − median end| over collectives that all ranks depend on
+  // Median |end − median end| over collectives that all ranks depend on, after the ranks' clocks were aligned by these ends.
+  std::optional<int64_t> residual_ns;
+  int64_t largest_shift_ns = 0;  // of any rank by that alignment
 };
 [[nodiscard]] MatchResult match_ranks(const Collectives& collectives);
 

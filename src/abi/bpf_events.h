@@ -57,7 +57,9 @@ struct kvet_event_off_cpu {
   kvet_u32 state;  // previous task state bits; 0: runnable, so it was preempted or throttled
   kvet_i32 system_call;  // number of the system call it was in; −1: none or unknown
   kvet_u32 cpu;  // that it left
-  kvet_u32 taker_thread_id;  // who ran next on that CPU; 0: idle; KVET_THREAD_UNSEEN: outside the recorder's view
+  // Who had the CPU while the thread was runnable and waited for one: who ran longest in one go, as far as was seen.
+  // 0: nobody; KVET_THREAD_UNSEEN: outside the recorder's view.
+  kvet_u32 taker_thread_id;
   char taker_name[16];
   kvet_u32 waker_thread_id;  // who woke it; 0: an interrupt or unknown
   kvet_u32 preempted;  // enum kvet_off_cpu_how

@@ -160,7 +160,7 @@ struct OffCpu {
   int32_t system_call = -1;  // −1: none or unknown
   int64_t start_ns = 0, wake_ns = 0, end_ns = 0;
   uint32_t cpu = 0;
-  int32_t taker_thread_id = 0;  // 0: nobody
+  int32_t taker_thread_id = 0;  // who had the CPU while this thread waited for one, longest in one go; 0: nobody
   StringId taker_name;
   int32_t waker_thread_id = 0;
 };

@@ -8,19 +8,14 @@
 #include "questions/dispatch_parts.h"
 #include "questions/make_finding.h"
 #include "questions/questions.h"
+#include "questions/starvation.h"
+#include "questions/wakers.h"
 
 namespace kvet::questions {
 namespace {
 
 // A report stays readable: a server has a few dispatchers, a pool of hundreds is said to be one.
 constexpr size_t threads_listed = 8;
-
-std::string thread_label(const Capture& capture, const ThreadKey& key) {
-  const Process* process = key.first < capture.processes.size() ? &capture.processes[key.first] : nullptr;
-  const std::string name = process != nullptr ? capture.text(process->name) : "";
-  return fmt::format("thread {} of {}", key.second,
-                     name.empty() ? fmt::format("process {}", process != nullptr ? process->pid : 0) : name);
-}
 
 void count(std::vector<Finding>& findings, const DispatchContext& context, const std::string& beside,
            const std::string& id, uint64_t value, std::string sentence) {
@@ -172,7 +167,7 @@ std::vector<Finding> nothing_joined(const DispatchContext& context, const Launch
   for (const char* id :
        {"dispatch.eager.launch_cost", "dispatch.eager.lead", "dispatch.eager.start_delay", "dispatch.off_cpu.total",
         "dispatch.gpu_wait.total", "dispatch.sync_bubble.return", "dispatch.starvation.stream.total",
-        "dispatch.starvation.device.total", "dispatch.cpu_taker"}) {
+        "dispatch.starvation.device.total", "dispatch.starvation.cause", "dispatch.cpu_taker", "dispatch.cpu_holder"}) {
     findings.push_back(unavailable(Question::dispatch, id, context.subject, "ns", reason, advice));
   }
   return findings;
@@ -222,6 +217,7 @@ std::vector<Finding> dispatch(const Capture& capture, const KernelSet& kernels) 
         busy.push_back(device_busy(capture, DeviceId{device}));
       }
       std::vector<Dispatcher> dispatchers;
+      std::vector<std::vector<Span>> gaps;  // of each dispatcher
       for (const ThreadKey& key : chosen.threads) {
         Dispatcher& dispatcher = by_thread[key];
         dispatcher.thread = &threads.at(key);
@@ -231,13 +227,16 @@ std::vector<Finding> dispatch(const Capture& capture, const KernelSet& kernels) 
         append_way(findings, context, dispatcher, "eager", dispatcher.eager);
         append_way(findings, context, dispatcher, "graph", dispatcher.graph);
         append_captured(findings, context, dispatcher);
-        append_starvation(findings, context, dispatcher, busy);
+        Starvation starvation = starvation_of(capture, dispatcher, busy);
+        append_starvation(findings, context, dispatcher, starvation);
+        gaps.push_back(std::move(starvation.streams));
         append_thread_time(findings, context, dispatcher);
         append_sync_bubble(findings, context, dispatcher, ends.at(key.first));
         dispatchers.push_back(dispatcher);
       }
       say_left_out(findings, context, chosen);
       append_unjoined(findings, context, launches);
+      append_wakers(findings, context, dispatchers, gaps);
       append_cpu_takers(findings, context, dispatchers);
     }
   }

@@ -52,10 +52,7 @@ void append_thread_time(std::vector<Finding>& findings, const DispatchContext& c
 // of the thread's process, sorted.
 void append_sync_bubble(std::vector<Finding>& findings, const DispatchContext& context, const Dispatcher& dispatcher,
                         const std::vector<int64_t>& ends);
-// Stream and device starvation. `busy`: by DeviceId, when the device did anything for anybody.
-void append_starvation(std::vector<Finding>& findings, const DispatchContext& context, const Dispatcher& dispatcher,
-                       const std::vector<SpanSet>& busy);
-// Who ran on the CPU while these threads were preempted.
+// Who had the CPU while these threads were preempted, or waited for one after a wake-up.
 void append_cpu_takers(std::vector<Finding>& findings, const DispatchContext& context,
                        const std::vector<Dispatcher>& dispatchers);
 

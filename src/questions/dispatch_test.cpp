@@ -221,6 +221,34 @@ TEST(Dispatch, WhoTookTheCpuIsNamed) {
   EXPECT_EQ(findings.at("dispatch.cpu_taker").observations, 1u);
 }
 
+TEST(Dispatch, WhoHadTheCpuAfterAWakeUpIsNamedApart) {
+  Planted planted = one_thread();
+  for (OffCpu& interval : planted.capture.off_cpu) {
+    if (interval.reason == OffCpuReason::futex) {  // woken at 8000, ran at 8300
+      interval.taker_name = StringId{4};
+      interval.taker_thread_id = 98;
+    }
+  }
+  auto findings = planted.ask("cc1 (98)");
+  EXPECT_VALUE("dispatch.cpu_holder", 300);
+  EXPECT_FALSE(findings.contains("dispatch.cpu_taker"));
+}
+
+TEST(Dispatch, ARunningThreadThatKeepsTheDispatcherBlockedIsItsCause) {
+  Planted planted = one_thread();
+  // It runs until it unlocks at 8000, and was off the CPU long before.
+  planted.off(OffCpuReason::io, 100, 200, 200, 5000);
+  for (OffCpu& interval : planted.capture.off_cpu) {
+    if (interval.reason == OffCpuReason::futex) {
+      interval.waker_thread_id = 5000;
+    }
+  }
+  std::ranges::stable_sort(planted.capture.off_cpu, {}, &OffCpu::start_ns);
+  auto findings = planted.ask("thread 5000 of python");
+  EXPECT_VALUE("dispatch.starvation.cause", 800);
+  EXPECT_NE(findings.at("dispatch.starvation.cause").sentence.find("running 100%"), std::string::npos);
+}
+
 TEST(Dispatch, AGraphLaunchCountsOnceAndFromItsFirstWork) {
   Planted planted;
   planted.call(ApiKind::launch_kernel, 1, 0, 100);

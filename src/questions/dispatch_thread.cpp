@@ -1,5 +1,7 @@
 #include "questions/dispatch_thread.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <limits>
 
@@ -37,6 +39,29 @@ const char* activity_name(Activity activity) {
     case Activity::waiting_for_gpu: return "waiting_for_gpu";
   }
   return "?";
+}
+
+const char* in_words(Activity activity) {
+  switch (activity) {
+    case Activity::running: return "ran: it had other work to do than to launch";
+    case Activity::preempted: return "was preempted: runnable, and another thread took its CPU";
+    case Activity::waiting_for_cpu: return "had been woken up and waited for a CPU";
+    case Activity::throttled: return "was throttled: runnable, and its cgroup's CPU quota was used up";
+    case Activity::futex: return "slept on a futex: a lock or a condition variable";
+    case Activity::poll: return "slept in poll, select or epoll";
+    case Activity::io: return "waited for input or output";
+    case Activity::sleep: return "had asked to sleep";
+    case Activity::other: return "was blocked elsewhere in the kernel";
+    case Activity::waiting_for_gpu: return "was inside a call that waits for the GPU";
+  }
+  return "?";
+}
+
+std::string thread_label(const Capture& capture, const ThreadKey& key) {
+  const Process* process = key.first < capture.processes.size() ? &capture.processes[key.first] : nullptr;
+  const std::string name = process != nullptr ? capture.text(process->name) : "";
+  return fmt::format("thread {} of {}", key.second,
+                     name.empty() ? fmt::format("process {}", process != nullptr ? process->pid : 0) : name);
 }
 
 void DispatchThread::finish(const Capture& capture) {

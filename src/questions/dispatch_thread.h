@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -28,9 +29,11 @@ enum class Activity : uint8_t {
 };
 constexpr size_t activity_count = 10;
 [[nodiscard]] const char* activity_name(Activity activity);  // "waiting_for_cpu": as in finding ids
+[[nodiscard]] const char* in_words(Activity activity);  // "had asked to sleep": what a thread did
 using Breakdown = std::array<int64_t, activity_count>;       // ns, by Activity
 
 using ThreadKey = std::pair<uint32_t, int32_t>;  // process, thread id
+[[nodiscard]] std::string thread_label(const Capture& capture, const ThreadKey& key);  // "thread 4711 of python"
 
 class DispatchThread {
  public:

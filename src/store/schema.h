@@ -225,7 +225,8 @@ void describe(V& v, R& row) {
            "The first part of the duration: until it was woken. In the rest it waited for a CPU. 0 where it was "
            "preempted or throttled.");
   v.integer("cpu", row.cpu, "The CPU that it left.");
-  v.integer("taker_thread_id", row.taker_thread_id, "Who ran there next; 0: nobody.");
+  v.integer("taker_thread_id", row.taker_thread_id,
+            "Who had the CPU while it waited for one: who ran longest in one go; 0: nobody.");
   v.reference("taker_name_id", row.taker_name, "string", "That thread's name (comm).");
   v.integer("waker_thread_id", row.waker_thread_id, "Who woke it; 0: an interrupt, or unknown.");
 }

@@ -52,6 +52,29 @@ struct {
   __type(value, struct interval);
 } intervals SEC(".maps");
 
+/* Who ran on this CPU lately, so that a thread which waited for it can name who had it. A thread that waits through more
+ * than 16 turns sees the last of them. */
+#define RUNS_KEPT 16
+struct run {
+  kvet_u64 end_ns;
+  kvet_u64 ran_ns;
+  kvet_u32 thread_id; /* 0: idle */
+  kvet_u32 padding;
+  char name[16];
+};
+struct cpu_runs {
+  kvet_u64 switched_ns;
+  kvet_u32 next;
+  kvet_u32 padding;
+  struct run runs[RUNS_KEPT];
+};
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, kvet_u32);
+  __type(value, struct cpu_runs);
+} lately SEC(".maps");
+
 /* __TASK_STOPPED and above that never run again: EXIT_DEAD 0x10, EXIT_ZOMBIE 0x20, TASK_DEAD 0x80. */
 #define STATE_ENDED 0xb0
 
@@ -161,11 +184,75 @@ static __always_inline void leaves(struct bpf_raw_tracepoint_args* context, kvet
   }
 }
 
+static __always_inline void note_run(struct task_struct* previous, kvet_u64 now) {
+  kvet_u32 zero = 0;
+  struct cpu_runs* cpu = bpf_map_lookup_elem(&lately, &zero);
+  struct run* run;
+
+  if (!cpu) {
+    return;
+  }
+  run = &cpu->runs[cpu->next & (RUNS_KEPT - 1)];
+  run->end_ns = now;
+  run->ran_ns = cpu->switched_ns ? now - cpu->switched_ns : 0;
+  run->thread_id = 0;
+  if (BPF_CORE_READ(previous, pid)) {
+    run->thread_id = thread_id_of(previous);
+    if (!run->thread_id) {
+      run->thread_id = KVET_THREAD_UNSEEN;
+    }
+    BPF_CORE_READ_INTO(&run->name, previous, comm);
+  }
+  cpu->switched_ns = now;
+  cpu->next++;
+}
+
+/* Who ran first after a preempted thread need not be who kept it waiting: often a kernel thread slips in for some
+ * microseconds. So it is who ran longest in one go while the thread was runnable. */
+static __always_inline void name_holder(struct interval* interval) {
+  kvet_u32 zero = 0;
+  struct cpu_runs* cpu = bpf_map_lookup_elem(&lately, &zero);
+  kvet_u64 longest = 0;
+  kvet_u32 holder = RUNS_KEPT;
+  kvet_u32 i;
+
+  if (interval->state == 0) {
+    /* Where nobody took the CPU, that says why it waited; where it went on elsewhere, this CPU knows nothing of it. */
+    if (!interval->taker_thread_id || interval->cpu != bpf_get_smp_processor_id()) {
+      return;
+    }
+  } else {
+    interval->taker_thread_id = 0; /* who ran while it slept took nothing from it */
+    __builtin_memset(interval->taker_name, 0, sizeof(interval->taker_name));
+  }
+  if (!cpu || !interval->wake_ns) {
+    return;
+  }
+  for (i = 1; i <= RUNS_KEPT; ++i) {
+    struct run* run = &cpu->runs[(cpu->next - i) & (RUNS_KEPT - 1)];
+    kvet_u64 within;
+    if (run->end_ns <= interval->wake_ns) {
+      break;
+    }
+    within = run->end_ns - interval->wake_ns;
+    within = within < run->ran_ns ? within : run->ran_ns;
+    if (within > longest) {
+      longest = within;
+      holder = (cpu->next - i) & (RUNS_KEPT - 1);
+    }
+  }
+  if (holder < RUNS_KEPT && cpu->runs[holder].thread_id) {
+    interval->taker_thread_id = cpu->runs[holder].thread_id;
+    __builtin_memcpy(interval->taker_name, cpu->runs[holder].name, sizeof(interval->taker_name));
+  }
+}
+
 static __always_inline void arrives(struct task_struct* task, kvet_u64 now) {
   kvet_u32 key = BPF_CORE_READ(task, pid);
   struct interval* interval = bpf_map_lookup_elem(&intervals, &key);
 
   if (interval) {
+    name_holder(interval);
     send(interval, now);
     bpf_map_delete_elem(&intervals, &key);
   }
@@ -182,6 +269,7 @@ int sched_switch(struct bpf_raw_tracepoint_args* context) {
   if (is_target(process_id)) {
     leaves(context, process_id, previous, next, now);
   }
+  note_run(previous, now);
   arrives(next, now);
   return 0;
 }

@@ -1,5 +1,6 @@
 #include "probes/activity/table.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -47,18 +48,24 @@ Result<std::vector<Mapping>> table_mappings(const std::string& process) {
 }  // namespace
 
 Result<Table> Table::open(int pid) {
-  // A mapping that grows in the moment between the list and its being opened has another name by then.
-  constexpr int attempts = 3;
+  // A mapping that grows in the moment between the list and its being opened has another name by then, and a process that
+  // begins to launch grows it at just that time. The process's memory is the last resort: it dies with the process.
+  constexpr int attempts = 50;
   for (int attempt = 1; attempt < attempts; ++attempt) {
-    auto table = open_once(pid, false);
-    if (table) {
+    int refused = 0;
+    auto table = open_once(pid, false, refused);
+    if (table || refused == 0) {
       return table;
     }
+    if (refused != ENOENT) {
+      break;
+    }
   }
-  return open_once(pid, true);
+  int refused = 0;
+  return open_once(pid, true, refused);
 }
 
-Result<Table> Table::open_once(int pid, bool through_memory) {
+Result<Table> Table::open_once(int pid, bool through_memory, int& refused) {
   const std::string process = "/proc/" + std::to_string(pid);
   auto mappings = table_mappings(process);
   if (!mappings) {
@@ -75,6 +82,9 @@ Result<Table> Table::open_once(int pid, bool through_memory) {
     snprintf(name, sizeof(name), "/map_files/%lx-%lx", mapping->start, mapping->end);
     Table table;
     table.file_ = FileDescriptor{::open((process + name).c_str(), O_RDONLY | O_CLOEXEC)};
+    if (!table.file_.valid()) {
+      refused = errno;
+    }
     if (!table.file_.valid() && through_memory) {
       // map_files needs CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE. The process's memory needs less, but dies with it.
       table.file_ = FileDescriptor{::open((process + "/mem").c_str(), O_RDONLY | O_CLOEXEC)};

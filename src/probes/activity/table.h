@@ -41,7 +41,8 @@ class Table {
   [[nodiscard]] bool same_as(const Table& other) const;
 
  private:
-  static Result<Table> open_once(int pid, bool through_memory);
+  // `refused`: errno of what could not be opened, if anything.
+  static Result<Table> open_once(int pid, bool through_memory, int& refused);
   FileDescriptor file_;
   uint64_t base_ = 0;
 };

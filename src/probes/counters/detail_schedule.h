@@ -7,15 +7,17 @@
 
 namespace kvet::probes {
 
+enum class DetailMode : uint8_t { in_turns, always, never };
+
 class DetailSchedule {
  public:
   static constexpr int64_t detail_ns = 500'000'000;  // on average; a recording begins with detail
   static constexpr int64_t lean_ns = 1'500'000'000;
 
-  explicit DetailSchedule(uint64_t seed) : random_(seed) {}
+  DetailSchedule(DetailMode mode, uint64_t seed) : mode_(mode), random_(seed) {}
   void begin(int64_t now_ns) {
-    lean_ = false;
-    until_ns_ = now_ns + length();
+    lean_ = mode_ == DetailMode::never;
+    until_ns_ = mode_ == DetailMode::in_turns ? now_ns + length() : INT64_MAX;
   }
   // Whether to change now; lean() then says to what.
   bool change(int64_t now_ns) {
@@ -33,6 +35,7 @@ class DetailSchedule {
     std::uniform_real_distribution<double> part(0.5, 1.5);
     return static_cast<int64_t>(part(random_) * static_cast<double>(lean_ ? lean_ns : detail_ns));
   }
+  DetailMode mode_;
   std::mt19937_64 random_;
   bool lean_ = false;
   int64_t until_ns_ = INT64_MAX;

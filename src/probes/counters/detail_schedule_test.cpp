@@ -6,7 +6,7 @@ namespace kvet::probes {
 namespace {
 
 TEST(DetailSchedule, AQuarterOfTheTimeInStretchesOfRandomLength) {
-  DetailSchedule schedule(3);
+  DetailSchedule schedule(DetailMode::in_turns, 3);
   schedule.begin(0);
   EXPECT_FALSE(schedule.lean());
   int64_t in_detail = 0, shortest = INT64_MAX, longest = 0, begun = 0;
@@ -30,6 +30,16 @@ TEST(DetailSchedule, AQuarterOfTheTimeInStretchesOfRandomLength) {
   EXPECT_LE(shortest, 300'000'000);
   EXPECT_GE(longest, 700'000'000);
   EXPECT_LE(longest, 751'000'000);
+}
+
+TEST(DetailSchedule, AlwaysOrNever) {
+  DetailSchedule always(DetailMode::always, 3), never(DetailMode::never, 3);
+  always.begin(0);
+  never.begin(0);
+  EXPECT_FALSE(always.change(1'000'000'000'000));
+  EXPECT_FALSE(never.change(1'000'000'000'000));
+  EXPECT_FALSE(always.lean());
+  EXPECT_TRUE(never.lean());
 }
 
 }  // namespace

@@ -37,14 +37,14 @@ int64_t monotonic_ns() {
 }
 
 DeviceSampler::DeviceSampler(MessageWriter& writer, uint32_t index, std::unique_ptr<PmSession> session,
-                             uint64_t interval_ns, const BurstPlan& bursts)
+                             uint64_t interval_ns, const BurstPlan& bursts, DetailMode detail)
     : writer_(writer),
       index_(index),
       interval_ns_(interval_ns),
       session_(std::move(session)),
       guard_(interval_ns),
       schedule_(bursts, static_cast<uint64_t>(monotonic_ns()) + index),
-      detail_(static_cast<uint64_t>(monotonic_ns()) + index),
+      detail_(detail, static_cast<uint64_t>(monotonic_ns()) + index),
       last_progress_ns_(monotonic_ns()),
       thread_([this] { run(); }) {}
 
@@ -88,7 +88,6 @@ void DeviceSampler::run() {
     const auto turn_ms = static_cast<int>(std::max<uint64_t>(1, interval_ns_ * samples_per_turn / 1'000'000));
     in_turns_ = interval_ns_ < finest_continuous_ns;
     schedule_.begin(monotonic_ns());
-    detail_.begin(monotonic_ns());
     while (in_turns_ ? sleep_ms(turn_ms) : sleep_ms(more ? 0 : decode_period_ms)) {
       if (in_turns_) {
         if (!turn()) {
@@ -135,6 +134,8 @@ void DeviceSampler::wait_for_stop() {
 }
 
 bool DeviceSampler::begin() {
+  detail_.begin(monotonic_ns());
+  session_->set_lean(detail_.lean());
   const int64_t before_ns = monotonic_ns();
   auto started = session_->start();
   const int64_t after_ns = monotonic_ns();

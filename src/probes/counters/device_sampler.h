@@ -26,7 +26,7 @@ class DeviceSampler {
  public:
   // `index`: of the GPU in the messages. The thread starts at once.
   DeviceSampler(MessageWriter& writer, uint32_t index, std::unique_ptr<PmSession> session, uint64_t interval_ns,
-                const BurstPlan& bursts);
+                const BurstPlan& bursts, DetailMode detail);
   DeviceSampler(const DeviceSampler&) = delete;
   DeviceSampler& operator=(const DeviceSampler&) = delete;
   ~DeviceSampler();

@@ -189,7 +189,7 @@ class OneDevice : public Session {
   void start(const BurstPlan& bursts = {.length_ns = 0}, uint64_t interval_ns = 100'000) {
     auto session = open();
     ASSERT_TRUE(session) << session.error().message();
-    sampler = std::make_unique<DeviceSampler>(*writer, 5, std::move(*session), interval_ns, bursts);
+    sampler = std::make_unique<DeviceSampler>(*writer, 5, std::move(*session), interval_ns, bursts, DetailMode::always);
   }
   // All messages so far, by kind.
   void read_messages() {

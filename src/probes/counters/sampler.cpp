@@ -234,7 +234,7 @@ void Sampler::sample(Gpu& gpu) {
     return;
   }
   auto sampler = std::make_unique<DeviceSampler>(writer_, gpu.index, std::move(*session), arguments_.interval_ns,
-                                                 arguments_.bursts);
+                                                 arguments_.bursts, arguments_.detail);
   DeviceSampler* started = sampler.get();
   {
     const std::lock_guard lock(samplers_mutex_);

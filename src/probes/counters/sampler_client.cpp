@@ -141,6 +141,8 @@ Result<void> Client::spawn() {
                                     name(options_.mode),
                                     "--interval-ns",
                                     std::to_string(options_.interval_ns),
+                                    "--detail",
+                                    std::to_string(static_cast<int>(options_.detail)),
                                     "--burst-interval-ns",
                                     std::to_string(options_.bursts.interval_ns),
                                     "--burst-length-ns",

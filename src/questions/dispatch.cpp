@@ -9,6 +9,7 @@
 #include "questions/make_finding.h"
 #include "questions/questions.h"
 #include "questions/starvation.h"
+#include "questions/step_partition.h"
 #include "questions/wakers.h"
 
 namespace kvet::questions {
@@ -154,6 +155,17 @@ void append_way(std::vector<Finding>& findings, const DispatchContext& context, 
   append_timing(findings, context, dispatcher, way, launches);
 }
 
+// The device that most of the thread's launches of K ran on.
+DeviceId main_device(const Dispatcher& dispatcher) {
+  std::map<uint32_t, uint64_t> launches;
+  for (const auto* way : {&dispatcher.eager, &dispatcher.graph}) {
+    for (const Launch* launch : *way) {
+      ++launches[launch->device.value];
+    }
+  }
+  return DeviceId{std::ranges::max_element(launches, {}, [](const auto& entry) { return entry.second; })->first};
+}
+
 std::vector<Finding> nothing_joined(const DispatchContext& context, const Launches& launches) {
   std::vector<Finding> findings;
   const bool none_at_all = launches.executions == 0;
@@ -167,7 +179,8 @@ std::vector<Finding> nothing_joined(const DispatchContext& context, const Launch
   for (const char* id :
        {"dispatch.eager.launch_cost", "dispatch.eager.lead", "dispatch.eager.start_delay", "dispatch.off_cpu.total",
         "dispatch.gpu_wait.total", "dispatch.sync_bubble.return", "dispatch.starvation.stream.total",
-        "dispatch.starvation.device.total", "dispatch.starvation.cause", "dispatch.cpu_taker", "dispatch.cpu_holder"}) {
+        "dispatch.starvation.device.total", "dispatch.starvation.cause", "dispatch.cpu_taker", "dispatch.cpu_holder",
+        "dispatch.step.wall"}) {
     findings.push_back(unavailable(Question::dispatch, id, context.subject, "ns", reason, advice));
   }
   return findings;
@@ -218,6 +231,8 @@ std::vector<Finding> dispatch(const Capture& capture, const KernelSet& kernels) 
       }
       std::vector<Dispatcher> dispatchers;
       std::vector<std::vector<Span>> gaps;  // of each dispatcher
+      const Steps steps = find_steps(capture, std::string(capture.fact("experiment.step")));
+      std::map<uint32_t, DeviceParts> device_of;
       for (const ThreadKey& key : chosen.threads) {
         Dispatcher& dispatcher = by_thread[key];
         dispatcher.thread = &threads.at(key);
@@ -232,6 +247,12 @@ std::vector<Finding> dispatch(const Capture& capture, const KernelSet& kernels) 
         gaps.push_back(std::move(starvation.streams));
         append_thread_time(findings, context, dispatcher);
         append_sync_bubble(findings, context, dispatcher, ends.at(key.first));
+        const DeviceId device = main_device(dispatcher);
+        auto [parts, added] = device_of.try_emplace(device.value);
+        if (added) {
+          parts->second = device_parts(capture, kernels, device);
+        }
+        append_step_partition(findings, context, dispatcher, steps, parts->second);
         dispatchers.push_back(dispatcher);
       }
       say_left_out(findings, context, chosen);

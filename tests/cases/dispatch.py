@@ -242,3 +242,33 @@ def out_of_its_quota(folder):
     check(abs(times["throttled"] - said) <= 0.01 * said + times["preempted"], f"throttled {times}, and the kernel says {said}")
     starved = recording.value("dispatch.starvation.stream.by.throttled")
     agree("starvation by throttling", starved, times["throttled"], 2 * ROUNDS)
+
+
+@case(bpf)
+def the_parts_of_a_step_add_up(folder):
+    """Against the serving workload's own stopwatch around each step."""
+    truth, capture = os.path.join(folder, "truth"), os.path.join(folder, "serving.kvet")
+    os.mkdir(truth)
+    kvet("record", "-o", capture, "--counters", "off", "--", workload("serving"), "--truth", truth, "--executions", 12000, "--steps", 40,
+         environment=simcuda_environment(folder, devices=3)).expect(0)
+    steps, process_of = {}, {}
+    for name in os.listdir(truth):
+        pid = int(name.split(".")[0])
+        with open(os.path.join(truth, name), encoding="utf-8") as lines:
+            for row in (line.rstrip("\n").split("\t") for line in lines):
+                if row[0] == "launch":
+                    process_of[int(row[1])] = pid
+                elif row[0] == "range":
+                    steps.setdefault(pid, []).append(int(row[4]) - int(row[3]))
+    check(len(steps) == 3 and all(len(walls) == 40 for walls in steps.values()), "the truth lacks steps")
+    document, = json.loads(kvet("report", capture, "--kernel", "gemm_kernel", "--json").expect(0).out)["captures"]
+    findings = document["kernels"][0]["findings"]
+    threads = {finding["beside"] for finding in findings if finding["id"] == "dispatch.eager.launches"}
+    check(len(threads) == 6, f"{len(threads)} threads launch the kernel, not 6")
+    for thread in threads:
+        mine = {finding["id"]: finding["value"] for finding in findings if finding["beside"] == thread}
+        walls = steps[process_of[int(thread.split()[1])]]
+        wall = mine["dispatch.step.wall"]
+        check(abs(wall - sum(walls) / len(walls)) <= 0.01 * wall, f"{thread}: a step of {wall} ns, measured {sum(walls) / len(walls)}")
+        parts = sum(value for name, value in mine.items() if name.startswith("dispatch.step.part."))
+        check(abs(parts - wall) <= 1e-6 * wall, f"{thread}: parts of {parts} ns in a step of {wall}")

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "questions/nccl_graphs.h"
 #include "questions/nccl_parts.h"
 #include "questions/streams.h"
 
@@ -193,6 +194,7 @@ class Collector {
   using MemberKey = std::pair<uint32_t, uint64_t>;  // process; its communicator, or its device where that is not known
   struct Building {
     uint32_t ranks_expected = 0;
+    bool bound = false;
     std::map<MemberKey, std::vector<Part>> members;
   };
 
@@ -208,6 +210,7 @@ class Collector {
   Collectives result_;
   std::map<std::pair<uint32_t, int32_t>, std::vector<uint32_t>> calls_of_thread_, launches_of_thread_;
   std::unordered_map<uint64_t, std::vector<uint32_t>> executions_of_;  // by correlation, of launches inside NCCL calls
+  std::vector<CapturedOperation> captured_;
   std::vector<bool> joined_;  // executions that a host call accounts for
   std::map<SequenceKey, Building> building_;
   std::map<MemberKey, std::vector<Part>> point_to_point_;
@@ -297,6 +300,11 @@ void Collector::add_operation(const Operation& operation, const std::vector<uint
       best = {member->ranks, member->rank};
     }
   }
+  const bool captured = std::ranges::any_of(own, [&](uint32_t index) { return capture_.api_calls[index].captured; });
+  if (captured && !part.executed && member != nullptr) {
+    captured_.push_back(
+        {first.process, first.start_ns, member->key, 0, member->ranks, part.what, part.root, member->rank});
+  }
   const MemberKey key{first.process.value, first.communicator};
   if (std::ranges::any_of(operation.calls,
                           [&](uint32_t i) { return point_to_point(capture_.collective_calls[i].kind); })) {
@@ -330,6 +338,7 @@ void Collector::from_kernels() {
   std::map<RankKey, std::map<uint32_t, uint32_t>> graphs;  // ordinal of a graph among those with collectives
   std::map<std::pair<RankKey, uint32_t>, std::map<uint64_t, uint32_t>> nodes;  // ordinal of a node in its graph
   std::map<RankKey, std::map<uint64_t, uint32_t>> streams;
+  const GraphBinding binding(capture_, result_.shape_is_nccl, std::move(captured_));
   for (uint32_t index = 0; index < capture_.executions.size(); ++index) {
     const Execution& execution = capture_.executions[index];
     if (joined_[index] || !result_.shape_is_nccl[execution.shape.value]) {
@@ -344,6 +353,18 @@ void Collector::from_kernels() {
     part.device = execution.device;
     part.execution = index;
     const RankKey rank{execution.process.value, execution.device.value};
+    if (const CapturedOperation* call = execution.graph_node_id != 0 ? binding.of(execution) : nullptr;
+        call != nullptr && !(call->what.kind && point_to_point(*call->what.kind))) {
+      part.what = call->what;
+      part.root = call->root;
+      part.own_rank = call->own_rank;
+      Building& sequence =
+          building_[{Sequence::By::graph_node, fmt::format("captured {} of {}", call->ordinal, call->communicator)}];
+      sequence.ranks_expected = call->ranks;
+      sequence.bound = true;
+      sequence.members[rank].push_back(part);
+      continue;
+    }
     if (part.what.kind && point_to_point(*part.what.kind)) {
       point_to_point_[rank].push_back(part);
       continue;
@@ -403,6 +424,7 @@ Collectives Collector::collect() {
     Sequence out;
     out.by = std::get<0>(key);
     out.ranks_expected = sequence.ranks_expected;
+    out.bound = sequence.bound;
     for (auto& [member, parts] : sequence.members) {
       numbered(member, parts);
       out.ranks.push_back(std::move(parts));

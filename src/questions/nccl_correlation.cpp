@@ -111,18 +111,19 @@ void append_correlation(std::vector<Finding>& findings, const Capture& capture, 
               "Record for longer", label);
       continue;
     }
-    const auto correlation = rank_correlation(without_trend(time, trend_window), without_trend(waited, trend_window));
+    const std::vector<double> own = without_trend(time, trend_window), others = without_trend(waited, trend_window);
+    const auto correlation = rank_correlation(own, others);
     if (!correlation) {
       missing("the kernel's time, or the others' waiting, is the same in every step", "Record a workload that varies",
               label);
       continue;
     }
     Finding finding = found(
-        Question::nccl, id, kernels.label, correlation->value, "ratio", Evidence::attributed, time.size(),
+        Question::nccl, id, kernels.label, correlation->value, "ratio", Evidence::attributed, own.size(),
         fmt::format(
             "Rank correlation, over {} steps ({}), of the kernel's device time on {} with the other ranks' waiting "
-            "in the same step, both less their median over {} steps; {} executions beside a collective are left out",
-            time.size(), analysis.steps.how, label, trend_window, left_out));
+            "in the same step, both less their course over {} steps; {} executions beside a collective are left out",
+            own.size(), analysis.steps.how, label, trend_window, left_out));
     finding.interval = correlation->interval;
     finding.beside = label;
     findings.push_back(std::move(finding));

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <random>
 #include <string>
 #include <vector>
@@ -22,6 +23,7 @@ struct RanksPlan {
   bool ranges = true;  // an NVTX range around each step of an eager run; a graph launch is a step by itself
   bool own_stream = false;  // collectives in a stream of their own, as PyTorch has it
   double noise = 0.05;  // standard deviation of a kernel's time, relative
+  double growth = 0;  // by how much of itself everything takes longer at the end
   int slow_rank = -1, slow_layer = 1, every = 1;  // where k takes longer, and in which steps
   int64_t slow_ns = 24'000;
   int spin_rank = -1;  // k is slowed there, since another communicator's collective spins beside it
@@ -79,7 +81,7 @@ class PlantedRanks {
     }
     for (int step = 0; step < plan_.steps; ++step) {
       for (uint32_t rank = 0; rank < plan_.ranks; ++rank) {
-        begin_step(rank, states[rank]);
+        begin_step(rank, step, states[rank]);
       }
       for (int layer = 0; layer < plan_.layers; ++layer) {
         for (uint32_t rank = 0; rank < plan_.ranks; ++rank) {
@@ -115,7 +117,10 @@ class PlantedRanks {
     uint64_t node = 0;
   };
 
-  double noisy(double mean) { return mean * std::exp(plan_.noise * normal_(random_)); }
+  double noisy(double mean, int step) {
+    const double grown = 1 + plan_.growth * step / plan_.steps;
+    return mean * grown * std::exp(plan_.noise * normal_(random_));
+  }
 
   void call(uint32_t rank, ApiKind kind, uint32_t correlation, int64_t start, int64_t end, bool captured = false) {
     ApiCall entry;
@@ -179,11 +184,11 @@ class PlantedRanks {
       }
     }
   }
-  void begin_step(uint32_t rank, State& state) {
+  void begin_step(uint32_t rank, int step, State& state) {
     state.node = 0;
     state.begun = state.host - 100;
     if (static_cast<int>(rank) == plan_.late_host_rank) {
-      state.host += plan_.sleep_ns;
+      state.host += static_cast<int64_t>(noisy(static_cast<double>(plan_.sleep_ns), step));
     }
     if (plan_.graph) {
       state.graph_launch = next_correlation_++;
@@ -207,7 +212,7 @@ class PlantedRanks {
   void run_layer(uint32_t rank, int step, int layer, State& state) {
     for (uint32_t shape : {gemm, k, softmax}) {
       const int64_t start = launch(rank, state);
-      double time = noisy(shape == gemm ? 100'000 : shape == k ? 80'000 : 40'000);
+      double time = noisy(shape == gemm ? 100'000 : shape == k ? 80'000 : 40'000, step);
       if (shape == k && layer == plan_.slow_layer) {
         if (static_cast<int>(rank) == plan_.slow_rank && step % plan_.every == 0) {
           time += static_cast<double>(plan_.slow_ns);

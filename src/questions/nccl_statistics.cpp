@@ -48,15 +48,17 @@ double t_upper_tail(double t, double degrees_of_freedom) {
 }
 
 std::vector<double> without_trend(const std::vector<double>& values, size_t window) {
-  std::vector<double> left(values.size());
-  const size_t side = window / 2;
+  std::vector<double> left;
   std::vector<double> around;
-  for (size_t i = 0; i < values.size(); ++i) {
-    const size_t from = i < side ? 0 : i - side, to = std::min(values.size(), i + side + 1);
-    around.assign(values.begin() + static_cast<std::ptrdiff_t>(from), values.begin() + static_cast<std::ptrdiff_t>(to));
-    const auto middle = around.begin() + static_cast<std::ptrdiff_t>(around.size() / 2);
+  for (size_t i = trend_edge; i + trend_edge < values.size(); ++i) {
+    const size_t side = std::min({window / 2, i, values.size() - 1 - i});
+    around.clear();
+    for (size_t apart = 1; apart <= side; ++apart) {
+      around.push_back((values[i - apart] + values[i + apart]) / 2);
+    }
+    const auto middle = around.begin() + static_cast<std::ptrdiff_t>(side / 2);
     std::ranges::nth_element(around, middle);
-    left[i] = values[i] - *middle;
+    left.push_back(values[i] - *middle);
   }
   return left;
 }

@@ -72,6 +72,7 @@ def planted_kernel(folder, *options):
         if rank != slow:
             check(value(findings, "nccl.blame", f"rank {rank}") == 0, f"rank {rank} is blamed too")
     check(max(causes(findings).items(), key=lambda item: item[1])[0] == f"k_kernel on rank {slow}", f"causes: {causes(findings)}")
+    return findings
 
 
 @case(bpf)
@@ -81,7 +82,10 @@ def the_planted_kernel_is_blamed_eager(folder):
 
 @case(bpf)
 def the_planted_kernel_is_blamed_in_replayed_graphs(folder):
-    planted_kernel(folder, "--graph", 1)
+    findings = planted_kernel(folder, "--graph", 1)
+    # A replay makes no host call: communicator and size are those of the captured calls that the nodes are bound to.
+    wait, = [f for f in findings if f["id"] == "nccl.arrival_wait.p50" and f["beside"] == "rank 0"]
+    check(wait["evidence"] == "measured" and wait["subject"].endswith("all_reduce of 4 MiB"), f"{wait}")
 
 
 @case(bpf)

@@ -168,7 +168,7 @@ std::vector<Followed> follow(const Capture& capture, const NcclAnalysis& analysi
       followed.step = step.value_or(index);
       for (size_t i = 0; i < now.parts.size(); ++i) {
         followed.paths.push_back(
-            analysis.work[ranks[i]]->path(*now.parts[i].execution, before.parts[i].end_ns - before.parts[i].shift_ns));
+            analysis.work[ranks[i]].path(*now.parts[i].execution, before.parts[i].end_ns - before.parts[i].shift_ns));
       }
       level(followed.paths);
       all.push_back(std::move(followed));

@@ -12,49 +12,40 @@ namespace {
 constexpr int64_t usual_delay_ns = 8'000;
 // Work in another stream that ended so long before a start can be what it waited for: the event, and the start delay.
 constexpr int64_t event_reach_ns = 12'000;
+// How many ends so close before a start are looked at: no device has so many kernels at once.
+constexpr std::ptrdiff_t most_candidates = 128;
 // Overlap with a collective that cannot have slowed a kernel: the clocks' error, and blocks that drain.
 constexpr int64_t harmless_overlap_ns = 2'000;
 
 }  // namespace
 
-RankWork::RankWork(const Capture& capture, ProcessId process, DeviceId device, const std::vector<bool>& shape_is_nccl)
-    : capture_(capture), process_(process) {
-  std::vector<Span> spans;
-  for (const Execution& execution : capture.executions) {
-    if (execution.device == device && shape_is_nccl[execution.shape.value]) {
-      spans.push_back({execution.start_ns, execution.end_ns});
-    }
-  }
-  collectives_ = SpanSet{std::move(spans)};
+RankWork::RankWork(const Capture& capture, const std::vector<bool>& shape_is_nccl, Rows rows)
+    : capture_(capture), rows_(std::move(rows)) {
   struct Numbered {
     Work work;
     std::optional<uint32_t> execution;  // of a collective
   };
   std::vector<Numbered> all;
-  for (uint32_t index = 0; index < capture.executions.size(); ++index) {
+  for (uint32_t index : rows_.executions) {
     const Execution& execution = capture.executions[index];
-    if (execution.process != process || execution.device != device) {
-      continue;
-    }
     const bool collective = shape_is_nccl[execution.shape.value];
-    const bool beside = !collective && collectives_.covered(execution.start_ns, execution.end_ns) > harmless_overlap_ns;
-    PathItem item{collective ? PathItem::Kind::collective
-                  : beside   ? PathItem::Kind::beside_collective
-                             : PathItem::Kind::kernel,
+    PathItem item{collective                     ? PathItem::Kind::collective
+                  : beside_collective(execution) ? PathItem::Kind::beside_collective
+                                                 : PathItem::Kind::kernel,
                   capture.shapes[execution.shape.value].name};
-    all.push_back({{execution.start_ns, execution.end_ns,
-                    stream_key(process, execution.context_id, execution.stream_id), execution.correlation_id, item},
-                   collective ? std::optional(index) : std::nullopt});
+    all.push_back(
+        {{execution.start_ns, execution.end_ns,
+          stream_key(execution.process, execution.context_id, execution.stream_id), execution.correlation_id, item},
+         collective ? std::optional(index) : std::nullopt});
   }
-  for (const Transfer& transfer : capture.transfers) {
-    if (transfer.process == process && transfer.device == device) {
-      all.push_back({{transfer.start_ns,
-                      transfer.end_ns,
-                      stream_key(process, transfer.context_id, transfer.stream_id),
-                      transfer.correlation_id,
-                      {PathItem::Kind::copy, {}}},
-                     std::nullopt});
-    }
+  for (uint32_t index : rows_.transfers) {
+    const Transfer& transfer = capture.transfers[index];
+    all.push_back({{transfer.start_ns,
+                    transfer.end_ns,
+                    stream_key(transfer.process, transfer.context_id, transfer.stream_id),
+                    transfer.correlation_id,
+                    {PathItem::Kind::copy, {}}},
+                   std::nullopt});
   }
   std::ranges::stable_sort(all, {}, [](const Numbered& one) { return std::pair{one.work.end_ns, one.work.start_ns}; });
   works_.reserve(all.size());
@@ -70,10 +61,8 @@ RankWork::RankWork(const Capture& capture, ProcessId process, DeviceId device, c
 }
 
 void RankWork::index_calls() {
-  for (const ApiCall& call : capture_.api_calls) {
-    if (call.process != process_) {
-      continue;
-    }
+  for (uint32_t index : rows_.calls) {
+    const ApiCall& call = capture_.api_calls[index];
     if (is_synchronisation(call.kind)) {
       waits_[call.thread_id].push_back(&call);
     } else if (call.correlation_id != 0 && !call.captured) {
@@ -83,6 +72,10 @@ void RankWork::index_calls() {
   for (auto& [thread, calls] : waits_) {
     std::ranges::stable_sort(calls, {}, &ApiCall::end_ns);
   }
+}
+
+bool RankWork::beside_collective(const Execution& execution) const {
+  return rows_.collectives.covered(execution.start_ns, execution.end_ns) > harmless_overlap_ns;
 }
 
 const ApiCall* RankWork::launch_of(uint32_t correlation) const {
@@ -126,7 +119,7 @@ std::optional<uint32_t> RankWork::other_stream(uint32_t position, int64_t after_
   const Work& work = works_[position];
   const auto last = std::upper_bound(works_.begin(), works_.begin() + position, work.start_ns,
                                      [](int64_t time, const Work& other) { return time < other.end_ns; });
-  for (auto other = last; other != works_.begin();) {
+  for (auto other = last; other != works_.begin() && last - other < most_candidates;) {
     --other;
     if (other->end_ns <= after_ns || work.start_ns - other->end_ns > event_reach_ns) {
       break;
@@ -251,6 +244,53 @@ PathTimes RankWork::path(uint32_t execution, int64_t from_ns) const {
     go_to(released->second);
   }
   return times;
+}
+
+std::vector<RankWork> work_of_ranks(const Capture& capture, const std::vector<bool>& shape_is_nccl,
+                                    const std::vector<std::pair<ProcessId, DeviceId>>& ranks) {
+  std::map<std::pair<ProcessId, DeviceId>, size_t> index_of;
+  std::map<ProcessId, std::vector<size_t>> of_process;
+  for (size_t rank = 0; rank < ranks.size(); ++rank) {
+    index_of.emplace(ranks[rank], rank);
+    of_process[ranks[rank].first].push_back(rank);
+  }
+  std::vector<RankWork::Rows> rows(ranks.size());
+  std::map<DeviceId, std::vector<Span>> collectives;
+  for (uint32_t index = 0; index < capture.executions.size(); ++index) {
+    const Execution& execution = capture.executions[index];
+    if (const auto rank = index_of.find({execution.process, execution.device}); rank != index_of.end()) {
+      rows[rank->second].executions.push_back(index);
+    }
+    if (shape_is_nccl[execution.shape.value]) {
+      collectives[execution.device].push_back({execution.start_ns, execution.end_ns});
+    }
+  }
+  for (uint32_t index = 0; index < capture.transfers.size(); ++index) {
+    const Transfer& transfer = capture.transfers[index];
+    if (const auto rank = index_of.find({transfer.process, transfer.device}); rank != index_of.end()) {
+      rows[rank->second].transfers.push_back(index);
+    }
+  }
+  for (uint32_t index = 0; index < capture.api_calls.size(); ++index) {
+    if (const auto process = of_process.find(capture.api_calls[index].process); process != of_process.end()) {
+      for (size_t rank : process->second) {
+        rows[rank].calls.push_back(index);
+      }
+    }
+  }
+  std::map<DeviceId, SpanSet> busy;
+  for (auto& [device, spans] : collectives) {
+    busy.emplace(device, SpanSet{std::move(spans)});
+  }
+  std::vector<RankWork> works;
+  works.reserve(ranks.size());
+  for (size_t rank = 0; rank < ranks.size(); ++rank) {
+    if (const auto device = busy.find(ranks[rank].second); device != busy.end()) {
+      rows[rank].collectives = device->second;
+    }
+    works.emplace_back(capture, shape_is_nccl, std::move(rows[rank]));
+  }
+  return works;
 }
 
 }  // namespace kvet::questions

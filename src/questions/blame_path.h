@@ -38,7 +38,12 @@ using PathTimes = std::map<PathItem, double>;  // ns; adds up to the time that w
 // The work of one device of one process.
 class RankWork {
  public:
-  RankWork(const Capture& capture, ProcessId process, DeviceId device, const std::vector<bool>& shape_is_nccl);
+  // What belongs to the rank, as indices into the capture's vectors.
+  struct Rows {
+    std::vector<uint32_t> executions, transfers, calls;  // calls: of its process
+    SpanSet collectives;  // on its device, of anybody
+  };
+  RankWork(const Capture& capture, const std::vector<bool>& shape_is_nccl, Rows rows);
 
   // The path from `from_ns` to the start of an execution, both in this rank's own time.
   [[nodiscard]] PathTimes path(uint32_t execution, int64_t from_ns) const;
@@ -46,7 +51,9 @@ class RankWork {
   [[nodiscard]] std::optional<int64_t> start_delay(uint32_t execution) const;
   // When its launch was called; empty: not recorded.
   [[nodiscard]] std::optional<int64_t> launched_at(uint32_t execution) const;
-  [[nodiscard]] const SpanSet& collectives() const { return collectives_; }
+  // Whether a collective ran beside it on its device, for long enough to slow it.
+  [[nodiscard]] bool beside_collective(const Execution& execution) const;
+  [[nodiscard]] const std::vector<uint32_t>& executions() const { return rows_.executions; }
 
  private:
   struct Work {
@@ -73,13 +80,16 @@ class RankWork {
                                                                         uint32_t below) const;
 
   const Capture& capture_;
-  ProcessId process_;
+  Rows rows_;
   std::vector<Work> works_;  // by end, then start
   std::unordered_map<uint64_t, std::vector<uint32_t>> streams_;  // positions in works_
   std::unordered_map<uint32_t, uint32_t> positions_;  // of collectives, by index into Capture::executions
   std::unordered_map<uint32_t, const ApiCall*> launches_;  // by correlation
   std::map<int32_t, std::vector<const ApiCall*>> waits_;  // synchronising calls of each thread, by end
-  SpanSet collectives_;
 };
+
+// One for each of these ranks (a process and a device).
+[[nodiscard]] std::vector<RankWork> work_of_ranks(const Capture& capture, const std::vector<bool>& shape_is_nccl,
+                                                  const std::vector<std::pair<ProcessId, DeviceId>>& ranks);
 
 }  // namespace kvet::questions

@@ -45,7 +45,7 @@ std::optional<size_t> NcclAnalysis::step_of(const Capture& capture, uint32_t ran
   if (!steps.host_time) {
     return steps.at(one.process, one.start_ns);
   }
-  const auto launched = work[rank]->launched_at(execution);
+  const auto launched = work[rank].launched_at(execution);
   return launched ? steps.at(one.process, *launched) : std::nullopt;
 }
 
@@ -57,10 +57,11 @@ NcclAnalysis analyse_collectives(const Capture& capture) {
     measure(matched, analysis);
   }
   if (!analysis.measured.empty()) {
+    std::vector<std::pair<ProcessId, DeviceId>> ranks;
     for (const Rank& rank : analysis.collectives.ranks) {
-      analysis.work.push_back(
-          std::make_unique<RankWork>(capture, rank.process, rank.device, analysis.collectives.shape_is_nccl));
+      ranks.emplace_back(rank.process, rank.device);
     }
+    analysis.work = work_of_ranks(capture, analysis.collectives.shape_is_nccl, ranks);
     analysis.steps = find_steps(capture, std::string(capture.fact("experiment.step")));
   }
   return analysis;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -43,7 +42,7 @@ struct NcclAnalysis {
   std::vector<Measured> measured;
   std::vector<Late> late;
   Steps steps;
-  std::vector<std::unique_ptr<RankWork>> work;  // by rank; empty where nothing was matched
+  std::vector<RankWork> work;  // by rank; empty where nothing was matched
   bool all_ranks = true;       // every matched collective had all its ranks in sight
   bool by_communicator = true;  // every matched collective was matched by its number on a communicator
 

@@ -88,7 +88,7 @@ Both strata_of(const Capture& capture, const NcclAnalysis& analysis, const Kerne
       (beside ? stratum.beside : stratum.apart).push_back(value);
     };
     keep(both.transfer, start, one.transfer_ns);
-    const auto delay = one.execution ? analysis.work[one.rank]->start_delay(*one.execution) : std::nullopt;
+    const auto delay = one.execution ? analysis.work[one.rank].start_delay(*one.execution) : std::nullopt;
     if (delay) {
       // K may hold the SMs before the start, and be over by then.
       keep(both.start_delay, start - std::max<int64_t>(0, *delay), static_cast<double>(*delay));

@@ -16,7 +16,6 @@ constexpr const char* id = "nccl.correlation";
 // K's time of a step against the waiting of the same step.
 constexpr size_t trend_window = 15;
 constexpr size_t least_steps = 16;
-constexpr int64_t harmless_overlap_ns = 2'000;  // as in blame_path.cpp
 constexpr size_t ranks_listed = 16;
 
 struct Step {
@@ -30,11 +29,10 @@ struct Step {
 std::map<size_t, Step> steps_of(const Capture& capture, const NcclAnalysis& analysis, const KernelSet& kernels,
                                 uint32_t rank, const std::vector<double>& others_waited) {
   std::map<size_t, Step> steps;
-  const Rank& own = analysis.collectives.ranks[rank];
-  const SpanSet& collectives = analysis.work[rank]->collectives();
-  for (uint32_t index = 0; index < capture.executions.size(); ++index) {
+  const RankWork& work = analysis.work[rank];
+  for (uint32_t index : work.executions()) {
     const Execution& execution = capture.executions[index];
-    if (execution.process != own.process || execution.device != own.device || !kernels.contains(execution.shape)) {
+    if (!kernels.contains(execution.shape)) {
       continue;
     }
     const auto step = analysis.step_of(capture, rank, index);
@@ -42,7 +40,7 @@ std::map<size_t, Step> steps_of(const Capture& capture, const NcclAnalysis& anal
       continue;
     }
     // A collective that waits spins, and slows what runs beside it: the reverse cause.
-    if (collectives.covered(execution.start_ns, execution.end_ns) > harmless_overlap_ns) {
+    if (work.beside_collective(execution)) {
       ++steps[*step].left_out;
     } else {
       ++steps[*step].counted;

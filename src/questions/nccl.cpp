@@ -8,6 +8,7 @@
 #include "questions/distribution.h"
 #include "questions/make_finding.h"
 #include "questions/nccl_analysis.h"
+#include "questions/nccl_pairs.h"
 #include "questions/nccl_parts.h"
 #include "questions/questions.h"
 
@@ -76,7 +77,7 @@ void Report::count_collectives() {
       Question::nccl, "nccl.collectives", all_collectives, static_cast<double>(executed), "count", Evidence::measured,
       executed,
       fmt::format("Collectives that ran on a device, each rank's counted; ranks in sight: {}, NCCL calls seen: {}, "
-                  "sends and receives, which are not matched across ranks: {}",
+                  "sends, receives and groups of them: {}",
                   all.ranks.size(), all.calls, all.point_to_point.size())));
 }
 
@@ -263,6 +264,7 @@ std::vector<Finding> Report::write() {
 std::vector<Finding> nccl(const Capture& capture, const KernelSet& kernels) {
   const NcclAnalysis analysis = analyse_collectives(capture);
   std::vector<Finding> findings = Report(capture, analysis).write();
+  append_point_to_point(findings, analysis);
   append_contention(findings, capture, analysis, kernels);
   append_blame(findings, capture, analysis, kernels);
   append_resident_wait(findings, capture, analysis, kernels);

@@ -181,6 +181,18 @@ CollectiveClass class_of(const Capture& capture, const std::vector<uint32_t>& ca
   return what;
 }
 
+// Its sends and receives.
+std::vector<Peer> peers_of(const Capture& capture, const std::vector<uint32_t>& calls) {
+  std::vector<Peer> peers;
+  for (uint32_t index : calls) {
+    const CollectiveCall& call = capture.collective_calls[index];
+    if (point_to_point(call.kind)) {
+      peers.push_back({call.peer_or_root, call.kind == CollectiveKind::send, class_of(capture, {index}).bytes});
+    }
+  }
+  return peers;
+}
+
 constexpr uint32_t no_device = std::numeric_limits<uint32_t>::max();
 
 class Collector {
@@ -293,6 +305,8 @@ void Collector::add_operation(const Operation& operation, const std::vector<uint
     }
   }
   const Member* member = communicators_.at(first.process, first.communicator, first.start_ns);
+  part.peers = peers_of(capture_, operation.calls);
+  part.communicator = part.peers.empty() || member == nullptr ? "" : member->key;
   if (member != nullptr) {
     part.own_rank = member->rank;
     auto& best = best_rank_[{first.process.value, part.executed ? part.device.value : no_device}];
@@ -303,11 +317,10 @@ void Collector::add_operation(const Operation& operation, const std::vector<uint
   const bool captured = std::ranges::any_of(own, [&](uint32_t index) { return capture_.api_calls[index].captured; });
   if (captured && !part.executed && member != nullptr) {
     captured_.push_back(
-        {first.process, first.start_ns, member->key, 0, member->ranks, part.what, part.root, member->rank});
+        {first.process, first.start_ns, member->key, 0, member->ranks, part.what, part.root, member->rank, part.peers});
   }
   const MemberKey key{first.process.value, first.communicator};
-  if (std::ranges::any_of(operation.calls,
-                          [&](uint32_t i) { return point_to_point(capture_.collective_calls[i].kind); })) {
+  if (!part.peers.empty()) {
     point_to_point_[key].push_back(part);
     return;
   }
@@ -354,10 +367,16 @@ void Collector::from_kernels() {
     part.execution = index;
     const RankKey rank{execution.process.value, execution.device.value};
     if (const CapturedOperation* call = execution.graph_node_id != 0 ? binding.of(execution) : nullptr;
-        call != nullptr && !(call->what.kind && point_to_point(*call->what.kind))) {
+        call != nullptr) {
       part.what = call->what;
       part.root = call->root;
       part.own_rank = call->own_rank;
+      part.peers = call->peers;
+      if (!part.peers.empty()) {
+        part.communicator = call->communicator;
+        point_to_point_[rank].push_back(part);
+        continue;
+      }
       Building& sequence =
           building_[{Sequence::By::graph_node, fmt::format("captured {} of {}", call->ordinal, call->communicator)}];
       sequence.ranks_expected = call->ranks;

@@ -23,6 +23,7 @@ struct CapturedOperation {
   uint32_t ranks = 0;  // of the communicator; 0: unknown
   CollectiveClass what;
   int32_t root = -1, own_rank = -1;
+  std::vector<Peer> peers;
 };
 
 class GraphBinding {

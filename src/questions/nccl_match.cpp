@@ -67,24 +67,6 @@ Fit fit_of(const std::vector<Part>& a, const std::vector<Part>& b, int shift) {
   return fit;
 }
 
-// Empty: no shift makes sense.
-std::optional<int> best_shift(const std::vector<Part>& a, const std::vector<Part>& b) {
-  std::optional<int> best;
-  Fit best_fit;
-  for (int size = 0; size <= largest_shift; ++size) {
-    for (int shift : {size, -size}) {
-      const Fit fit = fit_of(a, b, shift);
-      // Few pairs are left at a large shift of short sequences: they prove nothing against a fit of most of them.
-      const bool enough = size == 0 || fit.compared * 2 > std::min(sampled, std::min(a.size(), b.size()));
-      if (enough && fit.acceptable() && (!best || fit.end_difference_ns < best_fit.end_difference_ns)) {
-        best = shift;
-        best_fit = fit;
-      }
-    }
-  }
-  return best;
-}
-
 std::set<uint32_t> ranks_in(const Sequence& sequence) {
   std::set<uint32_t> ranks;
   for (const auto& parts : sequence.ranks) {
@@ -110,6 +92,23 @@ uint32_t ranks_expected(const Sequence& sequence, const Collectives& collectives
 }
 
 }  // namespace
+
+std::optional<int> best_shift(const std::vector<Part>& a, const std::vector<Part>& b) {
+  std::optional<int> best;
+  Fit best_fit;
+  for (int size = 0; size <= largest_shift; ++size) {
+    for (int shift : {size, -size}) {
+      const Fit fit = fit_of(a, b, shift);
+      // Few pairs are left at a large shift of short sequences: they prove nothing against a fit of most of them.
+      const bool enough = size == 0 || fit.compared * 2 > std::min(sampled, std::min(a.size(), b.size()));
+      if (enough && fit.acceptable() && (!best || fit.end_difference_ns < best_fit.end_difference_ns)) {
+        best = shift;
+        best_fit = fit;
+      }
+    }
+  }
+  return best;
+}
 
 MatchResult match_ranks(const Collectives& collectives) {
   MatchResult result;

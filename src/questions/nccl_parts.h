@@ -26,6 +26,13 @@ struct CollectiveClass {
 };
 [[nodiscard]] std::string to_text(const CollectiveClass& what);  // "all_reduce of 16 MiB"
 
+// A send or receive of one operation.
+struct Peer {
+  int32_t rank = -1;  // in the communicator
+  bool send = false;
+  std::optional<uint64_t> bytes;
+};
+
 // One rank's part in one collective: one element of the sequence of operations on a communicator.
 struct Part {
   uint32_t rank = 0;  // index into Ranks
@@ -39,6 +46,8 @@ struct Part {
   DeviceId device;                 // where executed
   int64_t start_ns = 0, end_ns = 0;  // on the device: first start to last end of its kernels
   std::optional<uint32_t> execution;  // that began first, as index into Capture::executions
+  std::vector<Peer> peers;  // of sends and receives, in order; a group has several
+  std::string communicator;  // with peers: key that all ranks share
   int64_t shift_ns = 0;  // added to start and end by the alignment of the ranks' clocks
 };
 
@@ -54,7 +63,7 @@ struct Sequence {
 struct Collectives {
   std::vector<Rank> ranks;
   std::vector<Sequence> sequences;
-  std::vector<Part> point_to_point;  // send and receive: not matched across ranks
+  std::vector<Part> point_to_point;  // sends and receives
   std::vector<bool> shape_is_nccl;  // by ShapeId
   uint64_t calls = 0;  // operations, not counting group starts and ends
 };
@@ -74,6 +83,12 @@ struct Matched {
   bool by_name = false;  // by its number on a communicator, or a graph node that is bound to one; else by order alone
   std::vector<Part> parts;  // two or more, all executed
 };
+// What has to be subtracted from a rank's times: offset + drift × (time − from).
+struct RankClock {
+  int64_t from_ns = 0;
+  double offset_ns = 0, drift = 0;
+  [[nodiscard]] int64_t correction_at(int64_t time) const;
+};
 struct MatchResult {
   std::vector<Matched> collectives;
   uint64_t sequences_matched = 0;
@@ -81,9 +96,12 @@ struct MatchResult {
   uint64_t parts_alone = 0;  // without a partner
   // Median |end − median end| over collectives that all ranks depend on, after the ranks' clocks were aligned by these ends.
   std::optional<int64_t> residual_ns;
+  std::vector<RankClock> clocks;  // by rank; empty where no ends tell
   int64_t largest_shift_ns = 0;  // of any rank by that alignment
 };
 [[nodiscard]] MatchResult match_ranks(const Collectives& collectives);
+// By how many places b has to be moved against a for their elements to be the same operations: see nccl_match.cpp. Empty: none makes sense.
+[[nodiscard]] std::optional<int> best_shift(const std::vector<Part>& a, const std::vector<Part>& b);
 
 // Whether the result of every rank depends on every other: all-reduce, all-gather, reduce-scatter, all-to-all.
 [[nodiscard]] bool all_depend(const CollectiveClass& what);

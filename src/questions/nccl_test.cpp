@@ -457,6 +457,30 @@ TEST(Nccl, SplitsOfOneParentAreNumbered) {
   EXPECT_EQ(findings.at("nccl.arrival_wait.max @ rank 0").observations, 80u);
 }
 
+// Each rank sends to the other and receives from it, in one group that runs as one kernel; rank 1 comes 5 µs late.
+TEST(Nccl, SendsAndReceivesWaitForTheirPeers) {
+  Planted planted(2);
+  for (uint32_t rank = 0; rank < 2; ++rank) {
+    for (int64_t index = 0; index < 10; ++index) {
+      const int64_t time = index * 100'000;
+      const auto other = static_cast<int32_t>(1 - rank);
+      const auto correlation = static_cast<uint32_t>(100 * rank + index + 1);
+      planted.call(rank, CollectiveKind::group_start, time, time + 1);
+      planted.call(rank, CollectiveKind::send, time + 10, time + 11).peer_or_root = other;
+      planted.call(rank, CollectiveKind::receive, time + 20, time + 21).peer_or_root = other;
+      planted.call(rank, CollectiveKind::group_end, time + 30, time + 90);
+      planted.launch(rank, correlation, time + 40, time + 60);
+      planted.run(rank, 1, correlation, time + 1'000 + 5'000 * rank, time + 20'000);
+    }
+  }
+  auto findings = planted.ask("sends and receives");
+  EXPECT_VALUE("nccl.arrival_wait.p50 @ rank 0", 5'000);
+  EXPECT_VALUE("nccl.arrival_wait.max @ rank 1", 0);
+  EXPECT_VALUE("nccl.transfer.max @ rank 0", 14'000);
+  EXPECT_VALUE("nccl.unmatched", 0);
+  EXPECT_EQ(findings.at("nccl.arrival_wait.p50 @ rank 0").evidence, Evidence::measured);
+}
+
 TEST(NcclNames, KernelsAndSizes) {
   EXPECT_TRUE(is_nccl_kernel("ncclKernel_AllReduce_RING_LL_Sum_float(ncclWorkElem)"));
   EXPECT_TRUE(is_nccl_kernel("_Z39ncclDevKernel_AllReduce_Sum_f32_RING_LL24ncclDevKernelArgsStorageILm4096EE"));

@@ -100,7 +100,8 @@ void align_rank_clocks(MatchResult& matches, size_t ranks) {
   if (telling.empty()) {
     return;
   }
-  std::vector<RankClock> clocks(ranks);
+  std::vector<RankClock>& clocks = matches.clocks;
+  clocks.resize(ranks);
   for (size_t rank = 0; rank < ranks; ++rank) {
     std::ranges::sort(behind[rank]);
     clocks[rank] = fit_rank_clock(behind[rank]);

@@ -10,12 +10,6 @@
 
 namespace kvet::questions {
 
-// What has to be subtracted from a rank's times: offset + drift × (time − from).
-struct RankClock {
-  int64_t from_ns = 0;
-  double offset_ns = 0, drift = 0;
-  [[nodiscard]] int64_t correction_at(int64_t time) const;
-};
 // From observations (time, how far this rank's end lies behind the middle of the ranks' ends), in order of time. Robust:
 // medians only. A drift is taken where there are observations enough to tell it from noise.
 RankClock fit_rank_clock(const std::vector<std::pair<int64_t, double>>& behind);

@@ -28,6 +28,19 @@ int64_t worst_p95(const std::vector<ClockMapping>& anchors) {
   return worst;
 }
 
+// An anchor that is known worse than the other one says with the worst drift there can be tells nothing: a busy machine may
+// have kept its handshakes waiting.
+void leave_out_vague(std::vector<ClockMapping>& anchors) {
+  const auto p95 = [](const ClockMapping& anchor) {
+    return anchor.residual_p95_ns.value_or(anchor.residual_ns.value_or(0));
+  };
+  const ClockMapping best = *std::ranges::min_element(anchors, {}, p95);
+  std::erase_if(anchors, [&](const ClockMapping& anchor) {
+    const auto apart = static_cast<double>(std::abs(anchor.from_ns - best.from_ns));
+    return static_cast<double>(p95(anchor)) > static_cast<double>(p95(best)) + worst_drift * apart;
+  });
+}
+
 // From the first anchor to the last in a straight line.
 AnchoredAlignment by_anchors(const std::vector<ClockMapping>& anchors, int64_t first_raw_ns, int64_t last_raw_ns) {
   const ClockMapping &first = anchors.front(), &last = anchors.back();
@@ -157,6 +170,7 @@ Result<AnchoredAlignment> align_with_anchors(const CounterAlignment& alignment, 
     }
     return AnchoredAlignment{found->mappings, describe(*found) + describe_biases(found->mappings.front(), false)};
   }
+  leave_out_vague(anchors);
   if (!found || !agree(*found, anchors)) {
     // A workload that repeats fits at several offsets, and one may fit by chance: near the pulses there is but one.
     const Expectation expected = expectation_from(anchors, first_raw_ns, last_raw_ns);

@@ -89,6 +89,9 @@ void DeviceSampler::run() {
     in_turns_ = interval_ns_ < finest_continuous_ns;
     schedule_.begin(monotonic_ns());
     while (in_turns_ ? sleep_ms(turn_ms) : sleep_ms(more ? 0 : decode_period_ms)) {
+      if (!wait_while_held()) {
+        break;
+      }
       if (in_turns_) {
         if (!turn()) {
           break;
@@ -102,7 +105,7 @@ void DeviceSampler::run() {
       if (session_->unsettled() && !settle()) {
         break;
       }
-      if (more) {
+      if (more && too_many_full_images()) {
         in_turns_ = true;
         send_status(
             KVET_SAMPLER_STATE_DEGRADED,
@@ -339,6 +342,46 @@ bool DeviceSampler::settle() {
     }
   }
   return !session_->nearly_full() || change_interval(interval_ns_, detail_.lean());
+}
+
+void DeviceSampler::hold(bool on) {
+  std::unique_lock lock(mutex_);
+  hold_wanted_ = on;
+  changed_.notify_all();
+  changed_.wait_for(lock, std::chrono::seconds(2), [&] { return holding_ == on || stopping_ || done_; });
+}
+
+bool DeviceSampler::wait_while_held() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!hold_wanted_) {
+      return true;
+    }
+  }
+  auto stopped = session_->stop();
+  decode_rest();
+  writer_.flush();
+  {
+    std::unique_lock lock(mutex_);
+    holding_ = true;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return !hold_wanted_ || stopping_; });
+  }
+  const bool going_on = change_interval(interval_ns_, detail_.lean());
+  const std::lock_guard lock(mutex_);
+  holding_ = false;
+  changed_.notify_all();
+  return going_on;
+}
+
+// One may be a hiccup; several in two seconds are a machine that is too slow.
+bool DeviceSampler::too_many_full_images() {
+  const int64_t now_ns = monotonic_ns();
+  if (now_ns > first_full_ns_ + 2'000'000'000) {
+    first_full_ns_ = now_ns;
+    full_images_ = 0;
+  }
+  return ++full_images_ >= 4;
 }
 
 bool DeviceSampler::turn() {

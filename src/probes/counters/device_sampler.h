@@ -42,6 +42,9 @@ class DeviceSampler {
 
   // For whoever needs to look at the samples here; while it collects there are no bursts.
   [[nodiscard]] LoadTap& tap() { return tap_; }
+  // Pauses sampling, by plan, and goes on: for what would keep CUPTI waiting so long that samples were lost (opening a
+  // context). Returns when it is done, or after two seconds.
+  void hold(bool on);
   // CLOCK_MONOTONIC − raw as far as it is known from the start of sampling; there once samples flow.
   [[nodiscard]] int64_t coarse_offset_ns() const { return clock_offset_ns_; }
   [[nodiscard]] int64_t coarse_error_ns() const { return clock_error_ns_; }  // by how much it may be off
@@ -69,6 +72,8 @@ class DeviceSampler {
   bool change_interval(uint64_t interval_ns, bool lean);
   void decode_rest();
   void report_lag();
+  bool wait_while_held();  // false: sampling could not go on
+  bool too_many_full_images();
   bool settle();  // decodes again until the image could be emptied; false: sampling ended
   void wait_for_stop();
   void drain();
@@ -84,20 +89,23 @@ class DeviceSampler {
   DetailSchedule detail_;
   uint64_t bursts_ = 0;
   bool in_turns_ = false;
+  int full_images_ = 0;
+  int64_t first_full_ns_ = 0;
   LoadTap tap_;
 
   bool clock_sent_ = false;
   std::vector<kvet_sampler_sample> held_;  // until the clock's bounds are known
-  uint64_t first_trigger_ns_ = 0;          // raw time at which the first, dropped sample ended
+  uint64_t first_trigger_ns_ = 0;  // raw time at which the first, dropped sample ended
   std::atomic<int64_t> clock_offset_ns_ = 0;  // coarse: CLOCK_MONOTONIC − raw
   std::atomic<int64_t> clock_error_ns_ = 0;
-  uint64_t newest_ns_ = 0;                 // raw end of the newest sample
+  uint64_t newest_ns_ = 0;  // raw end of the newest sample
   int64_t worst_lag_ns_ = 0;
   uint32_t overflows_ = 0;
 
   std::mutex mutex_;
   std::condition_variable changed_;
   bool stopping_ = false, flow_known_ = false;
+  bool hold_wanted_ = false, holding_ = false;
   std::string why_not_;
   int64_t deadline_ns_ = 0;
   std::atomic<bool> done_ = false;

@@ -26,7 +26,7 @@ int PmImage::make(const PmLibrary& library, void* sampling, const std::vector<co
   if (int code = initialize(library, sampling); code != KVET_PM_SUCCESS) {
     return code;
   }
-  pristine_ = bytes_;
+  pristine_.assign(bytes_.begin(), bytes_.begin() + static_cast<ptrdiff_t>(used_bytes(samples / 2)));
   copy_back_ = bytes_per_sample_ > 0;
   resets_to_check_ = 3;
   return KVET_PM_SUCCESS;
@@ -42,23 +42,28 @@ int PmImage::initialize(const PmLibrary& library, void* sampling) {
 }
 
 int PmImage::reset(const PmLibrary& library, void* sampling, size_t begun_samples) {
-  if (!copy_back_) {
+  const size_t used = used_bytes(begun_samples);
+  if (!copy_back_ || used > pristine_.size()) {
     return initialize(library, sampling);
   }
-  // Samples lie at the end of the image, one after the other, behind tables whose size depends on the capacity alone. A
-  // few samples more than were begun cover what the tables take of the average.
-  constexpr size_t margin = 4;
-  const size_t unused = capacity_ - std::min<size_t>(capacity_, begun_samples + margin);
-  const size_t used_bytes = bytes_.size() - std::min(bytes_.size(), unused * bytes_per_sample_);
-  std::memcpy(bytes_.data(), pristine_.data(), used_bytes);
+  std::memcpy(bytes_.data(), pristine_.data(), used);
   if (resets_to_check_ > 0) {
     --resets_to_check_;
-    if (bytes_ != pristine_) {
-      copy_back_ = false;
-      return initialize(library, sampling);
+    const std::vector<uint8_t> copied = bytes_;
+    if (int code = initialize(library, sampling); code != KVET_PM_SUCCESS) {
+      return code;
     }
+    copy_back_ = copied == bytes_;
   }
   return KVET_PM_SUCCESS;
+}
+
+// Samples lie at the end of the image, one after the other, behind tables whose size depends on the capacity alone. A few
+// samples more than were begun cover what the tables take of the average.
+size_t PmImage::used_bytes(size_t begun_samples) const {
+  constexpr size_t margin = 4;
+  const size_t unused = capacity_ - std::min<size_t>(capacity_, begun_samples + margin);
+  return bytes_.size() - std::min(bytes_.size(), unused * bytes_per_sample_);
 }
 
 }  // namespace kvet::probes

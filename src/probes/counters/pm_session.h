@@ -17,8 +17,9 @@ namespace kvet::probes {
 
 struct PmOptions {
   uint64_t interval_ns = 100'000;
-  // What the driver sets aside for raw samples while nobody decodes them.
-  size_t hardware_buffer_bytes = 512u << 20;
+  // What the driver sets aside for raw samples while nobody decodes them: some 10,000, seconds at 100 µs. It counts as this
+  // process's memory.
+  size_t hardware_buffer_bytes = 96u << 20;
   // Capacity of the image that samples are decoded into. On an H200 it takes 32 KB a sample with fifteen metrics: 1,536
   // take 50 MB, twice, and hold 0.15 s at 100 µs, many times what comes between two decodings.
   uint32_t samples_per_image = 1536;

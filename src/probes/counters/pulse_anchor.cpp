@@ -31,10 +31,11 @@ struct Running {
   std::optional<Result<clocks::PulseTrain>> train;
 };
 
-Result<clocks::PulseTrain> run_with_limit(const AnchorPlan& plan) {
+Result<clocks::PulseTrain> run_with_limit(DeviceSampler& sampler, const AnchorPlan& plan) {
   auto running = std::make_shared<Running>();
-  std::thread([running, plan] {
-    auto train = run_pulse_train(plan.ordinal, plan.interval_ns, plan.limit);
+  // The sampler is never destroyed before the process ends.
+  std::thread([running, plan, &sampler] {
+    auto train = run_pulse_train(plan.ordinal, plan.interval_ns, plan.limit, [&](bool on) { sampler.hold(on); });
     const std::lock_guard lock(running->mutex);
     running->train.emplace(std::move(train));
     running->changed.notify_all();
@@ -57,7 +58,7 @@ Result<clocks::ClockAnchor> measure(DeviceSampler& sampler, const AnchorPlan& pl
   }
   LoadTap& tap = sampler.tap();
   tap.begin(plan.multiprocessors);
-  auto train = run_with_limit(plan);
+  auto train = run_with_limit(sampler, plan);
   const int64_t ended_ns = monotonic_ns(), coarse_ns = sampler.coarse_offset_ns();
   const int64_t search_ns = least_search_ns + sampler.coarse_error_ns(), margin_ns = least_margin_ns + search_ns;
   // Until the samples of its end were decoded, and until it cannot lie in the recording any more.

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <ctime>
 #include <map>
+#include <optional>
 #include <random>
 #include <span>
 #include <thread>
@@ -27,6 +28,18 @@ constexpr int handshake_tries = 5;
 constexpr size_t few_handshakes = 8;
 constexpr uint32_t most_pulses = 32, fewest_pulses = 8;
 
+// Sampling goes on at the end of this, whatever happens.
+class Quiet {
+ public:
+  explicit Quiet(const std::function<void(bool)>& hold) : hold_(hold) { hold_(true); }
+  ~Quiet() { hold_(false); }
+  Quiet(const Quiet&) = delete;
+  Quiet& operator=(const Quiet&) = delete;
+
+ private:
+  const std::function<void(bool)>& hold_;
+};
+
 class Train {
  public:
   Train(gpu_work::Context context, uint64_t interval_ns, nanoseconds limit)
@@ -36,6 +49,7 @@ class Train {
         end_(std::chrono::steady_clock::now() + limit),
         random_(static_cast<uint64_t>(monotonic_ns())) {}
 
+  Result<void> prepare();  // what may take long
   Result<clocks::PulseTrain> run();
 
  private:
@@ -52,6 +66,13 @@ class Train {
   }
 
   gpu_work::Context context_;
+  struct Tools {
+    gpu_work::Kernels kernels;
+    gpu_work::Function pulse, handshake;
+    gpu_work::MappedBuffer records;
+    gpu_work::Stream stream;
+  };
+  std::optional<Tools> tools_;  // closed before the context
   PulsePlan plan_;
   int64_t interval_ns_;
   std::chrono::steady_clock::time_point end_;
@@ -150,7 +171,7 @@ void Train::keep(std::span<const PulseRecord> records) {
   train_.pulses.push_back(pulse);
 }
 
-Result<clocks::PulseTrain> Train::run() {
+Result<void> Train::prepare() {
   const uint32_t blocks = context_.device().multiprocessors;
   if (blocks == 0) {
     return fail(ErrorKind::unavailable, "the driver does not say how many multiprocessors the GPU has");
@@ -169,17 +190,25 @@ Result<clocks::PulseTrain> Train::run() {
       return std::unexpected(*error);
     }
   }
-  if (auto done = shake_hands(*handshake, *stream); !done) {
+  tools_.emplace(Tools{std::move(*kernels), std::move(*pulse_kernel), std::move(*handshake), std::move(*records),
+                       std::move(*stream)});
+  return {};
+}
+
+Result<clocks::PulseTrain> Train::run() {
+  const uint32_t blocks = context_.device().multiprocessors;
+  auto& [kernels, pulse_kernel, handshake, records, stream] = *tools_;
+  if (auto done = shake_hands(handshake, stream); !done) {
     return std::unexpected(done.error());
   }
   std::this_thread::sleep_for(nanoseconds(3 * interval_ns_));
   for (uint32_t number = 0; number < plan_.count && left().count() > 0; ++number) {
-    if (auto done = pulse(*pulse_kernel, *stream, *records, number); !done) {
+    if (auto done = pulse(pulse_kernel, stream, records, number); !done) {
       return std::unexpected(done.error());
     }
-    keep(records->as<PulseRecord>().subspan(size_t{number} * blocks, blocks));
+    keep(records.as<PulseRecord>().subspan(size_t{number} * blocks, blocks));
   }
-  if (auto done = shake_hands(*handshake, *stream); !done) {
+  if (auto done = shake_hands(handshake, stream); !done) {
     return std::unexpected(done.error());
   }
   return std::move(train_);
@@ -197,16 +226,25 @@ PulsePlan plan_pulses(uint64_t interval_ns) {
   return plan;
 }
 
-Result<clocks::PulseTrain> run_pulse_train(int ordinal, uint64_t interval_ns, nanoseconds limit) {
+Result<clocks::PulseTrain> run_pulse_train(int ordinal, uint64_t interval_ns, nanoseconds limit,
+                                           const std::function<void(bool)>& hold_sampling) {
   auto driver = gpu_work::load_driver();
   if (!driver) {
     return std::unexpected(driver.error());
   }
+  const Quiet opening(hold_sampling);
   auto context = gpu_work::Context::open(*driver, gpu_work::DeviceChoice::ordinal(ordinal));
   if (!context) {
     return std::unexpected(context.error());
   }
-  return Train(std::move(*context), interval_ns, limit).run();
+  Train train(std::move(*context), interval_ns, limit);
+  if (auto prepared = train.prepare(); !prepared) {
+    return std::unexpected(prepared.error());
+  }
+  hold_sampling(false);
+  auto result = train.run();
+  hold_sampling(true);  // the context is closed before sampling goes on
+  return result;
 }
 
 }  // namespace kvet::probes

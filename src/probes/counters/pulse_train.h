@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 
 #include "base/result.h"
 #include "clocks/pulse_fit.h"
@@ -20,7 +21,10 @@ struct PulsePlan {
 [[nodiscard]] PulsePlan plan_pulses(uint64_t interval_ns);
 
 // `ordinal`: CUDA's own. Calls of the driver may hang: run it on a thread that can be left behind. Errors are unavailable.
+// `hold_sampling`: called with true before and false after what keeps every other user of the driver waiting (opening and
+// closing the context), so that samples pause instead of being lost.
 [[nodiscard]] Result<clocks::PulseTrain> run_pulse_train(int ordinal, uint64_t interval_ns,
-                                                         std::chrono::nanoseconds limit);
+                                                         std::chrono::nanoseconds limit,
+                                                         const std::function<void(bool)>& hold_sampling);
 
 }  // namespace kvet::probes

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
+#include <iterator>
 #include <random>
+#include <set>
 
 #include "questions/nccl_planted.h"
 
@@ -87,6 +90,33 @@ TEST(NcclHostile, AnythingInRangeIsAnswered) {
     }
   }
   EXPECT_GT(answered, 60u * 10);
+}
+
+// docs/findings.md lists every id of this question.
+TEST(NcclFindings, AreInTheDocument) {
+  std::set<std::string> ids;
+  for (bool spin : {false, true}) {
+    RanksPlan plan;
+    plan.steps = 20;
+    plan.slow_rank = 1;
+    plan.spin_rank = spin ? 2 : -1;
+    const PlantedRanks planted = PlantedRanks(plan).run();
+    for (const Finding& finding : nccl(planted.capture, planted.set())) {
+      ids.insert(finding.id);
+    }
+  }
+  EXPECT_TRUE(ids.contains("nccl.blame.cause"));
+  std::ifstream file{KVET_SOURCE_DIR "/docs/findings.md"};
+  const std::string document{std::istreambuf_iterator<char>(file), {}};
+  for (const std::string& id : ids) {
+    const std::string stem = id.substr(0, id.rfind('.')), last = id.substr(id.rfind('.'));
+    const bool whole = document.find("`" + id + "`") != std::string::npos;
+    const bool behind = document.find("`" + stem + ".*`") != std::string::npos;
+    const bool beside =
+        document.find("`" + stem + "`") != std::string::npos && document.find("`" + last + "`") != std::string::npos;
+    const bool unavailable = document.find("`" + id + ".*`") != std::string::npos;  // then there is no distribution
+    EXPECT_TRUE(whole || behind || beside || unavailable) << id;
+  }
 }
 
 }  // namespace

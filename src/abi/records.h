@@ -71,6 +71,7 @@ enum kvet_api_kind {
   KVET_API_SYNCHRONIZE_EVENT = 18,
   KVET_API_SYNCHRONIZE_COPY = 19,  // a copy that returns only when it is done
   KVET_API_COPY_ASYNC = 20,  // copy or memset, asynchronous
+  KVET_API_WAIT_FOR_QUEUE = 21,  // not a call: the part of a launch (by correlation) that waited for room in the queue
   KVET_API_CAPTURE_BEGIN = 32,  // not events of their own: launches between them on a thread may execute nothing
   KVET_API_CAPTURE_END = 33,
 };
@@ -202,7 +203,9 @@ struct kvet_table {
   // When CUPTI was last asked for what it holds, and answered; 0: never yet. What a process that ends without its exit
   // handlers takes with it is no older.
   kvet_u64 flushed_ns;
-  kvet_u64 reserved[7];
+  kvet_u32 queue_waits;  // 1: launches that wait for room in the queue are told
+  kvet_u32 reserved0;
+  kvet_u64 reserved[6];
 };
 KVET_STATIC_ASSERT(sizeof(struct kvet_table) == 128, "table header is 128 bytes");
 

@@ -80,6 +80,7 @@ void Packer::pack(const kvet_cupti_activity& record) {
     case KVET_CUPTI_ACTIVITY_DEVICE: return device(as<kvet_cupti_device>(record));
     case KVET_CUPTI_ACTIVITY_CONTEXT: return context(as<kvet_cupti_context>(record));
     case KVET_CUPTI_ACTIVITY_MARKER: return marker(as<kvet_cupti_marker>(record));
+    case KVET_CUPTI_ACTIVITY_OVERHEAD: return overhead(as<kvet_cupti_overhead>(record));
     case KVET_CUPTI_ACTIVITY_DEVICE_ATTRIBUTE:  // comes with DEVICE
     case KVET_CUPTI_ACTIVITY_MARKER_DATA:       // comes with MARKER
       return;
@@ -149,6 +150,25 @@ void Packer::api(const kvet_cupti_api& record) {
   call.thread_id = record.thread_id;
   call.result = static_cast<int32_t>(record.return_value);
   call.callback_id = record.callback_id;
+}
+
+// A launch found the queue to the device full, and waited. Other overheads are CUPTI's own and the compiler's.
+void Packer::overhead(const kvet_cupti_overhead& record) {
+  if (record.overhead_kind != KVET_CUPTI_OVERHEAD_COMMAND_BUFFER_FULL ||
+      table_.header()->cupti_version < KVET_CUPTI_VERSION_COMMAND_BUFFER_FULL) {
+    return;
+  }
+  free(record.data);  // which channel it was: CUPTI leaves it to us
+  if (!plausible(record.start, record.end)) {
+    return;
+  }
+  kvet_record_api_call& call = emitter_.next().api_call;
+  call.kind = KVET_RECORD_API_CALL;
+  call.api = KVET_API_WAIT_FOR_QUEUE;
+  call.correlation_id = record.correlation_id;
+  call.start_ns = record.start;
+  call.end_ns = record.end;
+  call.thread_id = record.object_kind == KVET_CUPTI_OBJECT_THREAD ? record.object_id.thread_or_context : 0;
 }
 
 void Packer::copy(const kvet_cupti_memcpy& record) {

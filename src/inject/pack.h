@@ -39,6 +39,7 @@ class Packer {
   void device(const kvet_cupti_device& record);
   void context(const kvet_cupti_context& record);
   void marker(const kvet_cupti_marker& record);
+  void overhead(const kvet_cupti_overhead& record);
 
   // False: quarantined and counted.
   bool plausible(uint64_t start_ns, uint64_t end_ns);

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <string>
@@ -296,6 +297,37 @@ TEST_F(PackerTest, ApiCallsAreClassifiedAndOthersLeftOut) {
   EXPECT_EQ(records[0].api_call.thread_id, 99u);
   EXPECT_EQ(records[0].api_call.result, 700);
   EXPECT_EQ(records[0].api_call.callback_id, 652u);
+}
+
+TEST_F(PackerTest, AFullQueueIsPartOfItsLaunchAndOtherOverheadsAreLeftOut) {
+  table_.header()->cupti_version = KVET_CUPTI_VERSION_COMMAND_BUFFER_FULL;
+  kvet_cupti_overhead record{};
+  record.kind = KVET_CUPTI_ACTIVITY_OVERHEAD;
+  record.overhead_kind = KVET_CUPTI_OVERHEAD_COMMAND_BUFFER_FULL;
+  record.object_kind = KVET_CUPTI_OBJECT_THREAD;
+  record.object_id.thread_or_context = 4711;
+  record.start = 1000;
+  record.end = 1800;
+  record.correlation_id = 77;
+  record.data = malloc(12);  // the sanitizers see whether it is given back
+  pack(record);
+  record.data = nullptr;
+  record.object_kind = KVET_CUPTI_OBJECT_CONTEXT;
+  pack(record);
+  record.overhead_kind = 1 << 16;  // CUPTI_ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH
+  pack(record);
+  table_.header()->cupti_version = KVET_CUPTI_VERSION_COMMAND_BUFFER_FULL - 1;  // its records are shorter
+  record.overhead_kind = KVET_CUPTI_OVERHEAD_COMMAND_BUFFER_FULL;
+  pack(record);
+  const std::vector<kvet_record> records = out();
+  ASSERT_EQ(records.size(), 2u);
+  EXPECT_EQ(records[0].api_call.kind, KVET_RECORD_API_CALL);
+  EXPECT_EQ(records[0].api_call.api, KVET_API_WAIT_FOR_QUEUE);
+  EXPECT_EQ(records[0].api_call.correlation_id, 77u);
+  EXPECT_EQ(records[0].api_call.start_ns, 1000u);
+  EXPECT_EQ(records[0].api_call.end_ns, 1800u);
+  EXPECT_EQ(records[0].api_call.thread_id, 4711u);
+  EXPECT_EQ(records[1].api_call.thread_id, 0u);
 }
 
 TEST_F(PackerTest, EveryEntryPointOfTheListHasItsKind) {

@@ -176,6 +176,11 @@ kvet_cupti_result Session::enable_everything() {
     return result;
   }
   enable_calls();
+  // An older libcupti never says so, and one that only discards would leave what comes with each record.
+  if (cupti_.version >= KVET_CUPTI_VERSION_COMMAND_BUFFER_FULL && !settings_.discard &&
+      cupti_.enable(KVET_CUPTI_ACTIVITY_OVERHEAD) == KVET_CUPTI_SUCCESS) {
+    collector.table.header()->queue_waits = 1;
+  }
   if (settings_.code_hash && cupti_.enable_callback != nullptr) {
     cupti_.enable_callback(1, subscriber_, KVET_CUPTI_DOMAIN_RESOURCE, KVET_CUPTI_RESOURCE_MODULE_LOADED);
   }
@@ -208,6 +213,9 @@ void Session::disable_everything() {
   }
   for (uint32_t kind : kinds) {
     cupti_.disable(kind);
+  }
+  if (collector.table.header()->queue_waits != 0) {
+    cupti_.disable(KVET_CUPTI_ACTIVITY_OVERHEAD);
   }
   if (all_driver_calls_) {
     cupti_.disable(KVET_CUPTI_ACTIVITY_DRIVER);

@@ -95,6 +95,7 @@ enum class ApiKind : uint8_t {
   synchronize_event,
   synchronize_copy,
   copy_async,
+  wait_for_queue,  // not a call: the part of a launch, of the same correlation id, that waited for room in the queue
 };
 
 // One driver-API call on a host thread: a launch or a synchronisation. In the device tier from CUPTI, in the host tier

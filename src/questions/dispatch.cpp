@@ -100,8 +100,9 @@ std::vector<Finding> from_the_host_only(const DispatchContext& context) {
     dispatchers.push_back(std::move(dispatcher));
   }
   say_left_out(findings, context, chosen);
-  for (const char* id : {"dispatch.eager.lead", "dispatch.eager.start_delay", "dispatch.sync_bubble.return",
-                         "dispatch.starvation.stream.total", "dispatch.starvation.device.total"}) {
+  for (const char* id :
+       {"dispatch.eager.lead", "dispatch.eager.start_delay", "dispatch.sync_bubble.return",
+        "dispatch.starvation.stream.total", "dispatch.starvation.device.total", "dispatch.back_pressure.time"}) {
     findings.push_back(
         unavailable(Question::dispatch, id, context.subject, "ns", needs_device_reason, needs_device_advice));
   }
@@ -257,12 +258,11 @@ std::vector<Finding> dispatch(const Capture& capture, const KernelSet& kernels) 
       }
       say_left_out(findings, context, chosen);
       append_unjoined(findings, context, launches);
+      append_back_pressure(findings, context, dispatchers);
       append_wakers(findings, context, dispatchers, gaps);
       append_cpu_takers(findings, context, dispatchers);
     }
   }
-  findings.push_back(unavailable(Question::dispatch, "dispatch.back_pressure", kernels.label, "count",
-                                 "the overhead records that tell of a full launch queue are not recorded yet", ""));
   return findings;
 }
 

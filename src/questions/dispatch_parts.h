@@ -52,6 +52,9 @@ void append_thread_time(std::vector<Finding>& findings, const DispatchContext& c
 // of the thread's process, sorted.
 void append_sync_bubble(std::vector<Finding>& findings, const DispatchContext& context, const Dispatcher& dispatcher,
                         const std::vector<int64_t>& ends);
+// Launches of K that waited since the queue to the device was full.
+void append_back_pressure(std::vector<Finding>& findings, const DispatchContext& context,
+                          const std::vector<Dispatcher>& dispatchers);
 // Who had the CPU while these threads were preempted, or waited for one after a wake-up.
 void append_cpu_takers(std::vector<Finding>& findings, const DispatchContext& context,
                        const std::vector<Dispatcher>& dispatchers);

@@ -249,6 +249,29 @@ TEST(Dispatch, ARunningThreadThatKeepsTheDispatcherBlockedIsItsCause) {
   EXPECT_NE(findings.at("dispatch.starvation.cause").sentence.find("running 100%"), std::string::npos);
 }
 
+TEST(Dispatch, LaunchesThatWaitForTheQueueAreCounted) {
+  Planted planted = one_thread();
+  planted.capture.meta["inject.queue_waits"] = "1";
+  auto findings = planted.ask();
+  EXPECT_VALUE("dispatch.back_pressure", 0);
+  planted.call(ApiKind::wait_for_queue, 3, 9050, 9150);
+  planted.call(ApiKind::wait_for_queue, 3, 9200, 9260, 0);  // of the same launch, its thread unknown
+  planted.call(ApiKind::wait_for_queue, 99, 9300, 9400);  // of another launch
+  findings = planted.ask();
+  EXPECT_VALUE("dispatch.back_pressure", 1);
+  EXPECT_EQ(findings.at("dispatch.back_pressure").observations, 3u);
+  EXPECT_VALUE("dispatch.back_pressure.time", 160);
+  EXPECT_EQ(findings.at("dispatch.back_pressure").evidence, Evidence::measured);
+  planted.call(ApiKind::wait_for_queue, 0, 9400, 9450);
+  EXPECT_EQ(planted.ask().at("dispatch.back_pressure").evidence, Evidence::attributed);
+}
+
+TEST(Dispatch, ARecordingThatCannotTellOfTheQueueSaysSo) {
+  auto findings = one_thread().ask();
+  EXPECT_FALSE(findings.at("dispatch.back_pressure").value);
+  EXPECT_NE(findings.at("dispatch.back_pressure").advice.find("12.4"), std::string::npos);
+}
+
 TEST(Dispatch, AGraphLaunchCountsOnceAndFromItsFirstWork) {
   Planted planted;
   planted.call(ApiKind::launch_kernel, 1, 0, 100);

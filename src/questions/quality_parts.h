@@ -21,7 +21,8 @@ namespace kvet::questions {
     case ApiKind::synchronize_context:
     case ApiKind::synchronize_event:
     case ApiKind::synchronize_copy:
-    case ApiKind::copy_async: return false;
+    case ApiKind::copy_async:
+    case ApiKind::wait_for_queue: return false;
   }
   return false;
 }

@@ -69,6 +69,7 @@ class Recording {
   void end_facts();
   void report_losses();
   [[nodiscard]] std::string inject_status();
+  [[nodiscard]] bool tells_queue_waits() const;
   [[nodiscard]] std::string summary() const;
 
   const RecordOptions& options_;

@@ -4,6 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cctype>
 #include <fstream>
 #include <map>
@@ -97,6 +98,14 @@ void Recording::report_losses() {
   losses_.report(Source::store, LossKind::store_failed, writer_->dropped_rows(), now);
 }
 
+// Whether every process that was recorded tells of launches that wait for room in the queue.
+bool Recording::tells_queue_waits() const {
+  return !with_table_.empty() && std::ranges::all_of(with_table_, [&](ProcessId process) {
+    const auto header = activity_->header(process);
+    return header && header->queue_waits == 1;
+  });
+}
+
 std::string Recording::inject_status() {
   if (!plan_.inject) {
     return "not injected: " + (plan_.reason.empty() ? std::string("the tier does without it") : plan_.reason);
@@ -135,6 +144,9 @@ void Recording::end_facts() {
     fact("target.exit_code", std::to_string(target_->exit_code()));
   }
   fact("inject.status", inject_status());
+  if (tells_queue_waits()) {
+    fact("inject.queue_waits", "1");
+  }
   if (!kernel_) {
     return;
   }

@@ -58,6 +58,7 @@ constexpr const char* enumerator(ApiKind value) {
     case ApiKind::synchronize_event: return "synchronize_event";
     case ApiKind::synchronize_copy: return "synchronize_copy";
     case ApiKind::copy_async: return "copy_async";
+    case ApiKind::wait_for_queue: return "wait_for_queue";
   }
   return nullptr;
 }

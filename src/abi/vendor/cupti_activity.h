@@ -321,13 +321,18 @@ struct KVET_CUPTI_RECORD kvet_cupti_marker {  // CUpti_ActivityMarker2
   const char* domain;
 };
 
-struct KVET_CUPTI_RECORD kvet_cupti_overhead {  // CUpti_ActivityOverhead; 2 and 3 append
+// From this version (CUDA 12.4) on overheads are CUpti_ActivityOverhead3 records, and a full command buffer is one of them.
+#define KVET_CUPTI_VERSION_COMMAND_BUFFER_FULL 22u
+struct KVET_CUPTI_RECORD kvet_cupti_overhead {  // CUpti_ActivityOverhead3
   uint32_t kind;
   uint32_t overhead_kind;
   uint32_t object_kind;
   struct kvet_cupti_object_id object_id;
   uint64_t start;
   uint64_t end;
+  uint32_t correlation_id;  // of the API call that it is part of; may be 0
+  uint32_t reserved;
+  void* data;  // ours to free(), where there is one
 };
 
 // Functions, by the name that dlsym finds them under. CUPTIAPI is empty on Linux.

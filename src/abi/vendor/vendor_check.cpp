@@ -300,12 +300,13 @@ SAME_FIELD(kvet_cupti_marker, object_id, CUpti_ActivityMarker2, objectId);
 SAME_FIELD(kvet_cupti_marker, name, CUpti_ActivityMarker2, name);
 SAME_FIELD(kvet_cupti_marker, domain, CUpti_ActivityMarker2, domain);
 
-EXACT(kvet_cupti_overhead, CUpti_ActivityOverhead);
-PREFIX(kvet_cupti_overhead, CUpti_ActivityOverhead3);
+EXACT(kvet_cupti_overhead, CUpti_ActivityOverhead3);
 SAME_FIELD(kvet_cupti_overhead, overhead_kind, CUpti_ActivityOverhead3, overheadKind);
 SAME_FIELD(kvet_cupti_overhead, object_id, CUpti_ActivityOverhead3, objectId);
 SAME_FIELD(kvet_cupti_overhead, start, CUpti_ActivityOverhead3, start);
 SAME_FIELD(kvet_cupti_overhead, end, CUpti_ActivityOverhead3, end);
+SAME_FIELD(kvet_cupti_overhead, correlation_id, CUpti_ActivityOverhead3, correlationId);
+SAME_FIELD(kvet_cupti_overhead, data, CUpti_ActivityOverhead3, overheadData);
 
 // ---- callbacks
 SAME_VALUE(KVET_CUPTI_DOMAIN_RESOURCE, CUPTI_CB_DOMAIN_RESOURCE);

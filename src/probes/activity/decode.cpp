@@ -34,6 +34,7 @@ std::optional<ApiKind> api_kind(uint16_t api) {
     case KVET_API_SYNCHRONIZE_EVENT: return ApiKind::synchronize_event;
     case KVET_API_SYNCHRONIZE_COPY: return ApiKind::synchronize_copy;
     case KVET_API_COPY_ASYNC: return ApiKind::copy_async;
+    case KVET_API_WAIT_FOR_QUEUE: return ApiKind::wait_for_queue;
     default: return std::nullopt;
   }
 }
@@ -48,7 +49,8 @@ bool is_launch(ApiKind kind) {
     case ApiKind::synchronize_context:
     case ApiKind::synchronize_event:
     case ApiKind::synchronize_copy:
-    case ApiKind::copy_async: return false;
+    case ApiKind::copy_async:
+    case ApiKind::wait_for_queue: return false;
   }
   return false;
 }
@@ -293,7 +295,7 @@ bool ActivityDecoder::Implementation::api_call(ProcessState& process, const kvet
     return false;
   }
   const ApiCall call{.process = process.id,
-                     .thread_id = thread(process, record.thread_id),
+                     .thread_id = record.thread_id == 0 ? 0 : thread(process, record.thread_id),
                      .kind = *kind,
                      .source = Source::cupti,
                      .correlation_id = record.correlation_id,

@@ -191,6 +191,17 @@ TEST_F(DecodeTest, ExecutionHasEveryFieldOfItsRecordAndItsShape) {
   EXPECT_TRUE(sink_.losses.empty());
 }
 
+TEST_F(DecodeTest, AWaitForTheQueueIsNoLaunchAndMayNotKnowItsThread) {
+  send({call(KVET_API_WAIT_FOR_QUEUE, 41, 1000, 1600, 100), call(KVET_API_WAIT_FOR_QUEUE, 42, 2000, 2100, 0)}, true);
+  ASSERT_EQ(sink_.api_calls.size(), 2u);
+  EXPECT_EQ(sink_.api_calls[0].kind, ApiKind::wait_for_queue);
+  EXPECT_EQ(sink_.api_calls[0].correlation_id, 41u);
+  EXPECT_EQ(sink_.api_calls[0].thread_id, 50'100);
+  EXPECT_EQ(sink_.api_calls[0].end_ns, 1600);
+  EXPECT_EQ(sink_.api_calls[1].thread_id, 0);
+  EXPECT_EQ(decoder_.totals(process_).launches, 0u);
+}
+
 TEST_F(DecodeTest, ContextsCarryHowTheyShareTheDevice) {
   kvet_entry_context entry{};
   entry.context_id = 4;

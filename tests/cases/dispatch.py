@@ -2,6 +2,7 @@
 every class within 1% or 20 µs a wait, the stream's starvation for just that reason, and the competitor named."""
 import json
 import os
+import signal
 import sqlite3
 
 from harness import Skipped, bpf, case, check, kvet, simcuda_environment, workload
@@ -272,3 +273,40 @@ def the_parts_of_a_step_add_up(folder):
         check(abs(wall - sum(walls) / len(walls)) <= 0.01 * wall, f"{thread}: a step of {wall} ns, measured {sum(walls) / len(walls)}")
         parts = sum(value for name, value in mine.items() if name.startswith("dispatch.step.part."))
         check(abs(parts - wall) <= 1e-6 * wall, f"{thread}: parts of {parts} ns in a step of {wall}")
+
+
+def switches():
+    with open("/proc/stat", encoding="ascii") as lines:
+        return next(int(line.split()[1]) for line in lines if line.startswith("ctxt "))
+
+
+@case(bpf)
+def switches_of_others_are_not_recorded(folder):
+    """Two bystanders hand a byte to and fro as fast as they can, while a target sleeps for two seconds."""
+    there, back = os.pipe(), os.pipe()
+    bystanders = []
+    for source, sink in ((there[0], back[1]), (back[0], there[1])):
+        child = os.fork()
+        if child == 0:
+            while os.read(source, 1):
+                os.write(sink, b"x")
+            os._exit(0)
+        bystanders.append(child)
+    capture = os.path.join(folder, "asleep.kvet")
+    try:
+        os.write(there[1], b"x")
+        before = switches()
+        kvet("record", "-o", capture, "--counters", "off", "--", "sleep", 2, environment=simcuda_environment(folder)).expect(0)
+        happened = switches() - before
+    finally:
+        for child in bystanders:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+    check(happened > 10_000, f"only {happened} switches: the bystanders did not do what they were asked")
+    with sqlite3.connect(f"file:{capture}?mode=ro", uri=True) as database:
+        kept, = database.execute("SELECT count(*) FROM off_cpu").fetchone()
+        pids = {row[0] for row in database.execute("SELECT p.pid FROM off_cpu o JOIN process p ON p.id = o.process_id")}
+        slept, = database.execute("SELECT max(duration_ns) FROM off_cpu WHERE reason = ?", (REASON["sleep"],)).fetchone()
+    check(not pids & set(bystanders), f"bystanders {sorted(pids & set(bystanders))} are recorded")
+    check(0 < kept < happened / 50, f"{kept} intervals kept of {happened} switches")
+    agree("the target's sleep", slept, 2e9, 1)

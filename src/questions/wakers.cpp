@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <set>
 
 #include "questions/dispatch_out.h"
@@ -25,8 +26,13 @@ std::vector<ThreadKey> all_threads(const Capture& capture) {
   for (const OffCpu& interval : capture.off_cpu) {
     keys.emplace(interval.process.value, interval.thread_id);
   }
+  std::optional<ThreadKey> last;  // calls of one thread come in runs
   for (const ApiCall& call : capture.api_calls) {
-    keys.emplace(call.process.value, call.thread_id);
+    const ThreadKey key{call.process.value, call.thread_id};
+    if (last != key) {
+      keys.insert(key);
+      last = key;
+    }
   }
   return {keys.begin(), keys.end()};
 }
@@ -112,13 +118,20 @@ void append_wakers(std::vector<Finding>& findings, const DispatchContext& contex
         unavailable(Question::dispatch, id, context.subject, "ns", needs_scheduler_reason, needs_scheduler_advice));
     return;
   }
-  const WakeChains chains{context.capture};
+  // The index of all threads takes a pass over the capture: only where somebody woke a dispatcher at all.
+  const bool woken = std::ranges::any_of(dispatchers, [](const Dispatcher& dispatcher) {
+    return std::ranges::any_of(dispatcher.thread->off_cpu,
+                               [](const OffCpu* interval) { return interval->waker_thread_id != 0; });
+  });
+  const auto chains = woken ? std::optional<WakeChains>(context.capture) : std::nullopt;
   WakeChains::Causes causes;
   double starved = 0;
   for (size_t index = 0; index < dispatchers.size(); ++index) {
     for (const Span& gap : gaps[index]) {
       starved += static_cast<double>(gap.to - gap.from);
-      chains.add(causes, dispatchers[index].thread->key, gap.from, gap.to);
+      if (chains) {
+        chains->add(causes, dispatchers[index].thread->key, gap.from, gap.to);
+      }
     }
   }
   std::vector<std::pair<ThreadKey, WakeChains::Part>> order(causes.begin(), causes.end());

@@ -15,10 +15,10 @@ REASON = {"preempted": 0, "throttled": 1, "futex": 2, "poll": 3, "io": 4, "sleep
 class Recording:
     """One phase of the workload: the capture's own rows, the findings of the kernel that came late, the truth."""
 
-    def __init__(self, folder, phase, *more):
+    def __init__(self, folder, phase, *more, wait_us=WAIT_US):
         self.capture, truth = os.path.join(folder, "waits.kvet"), os.path.join(folder, "truth")
         outcome = kvet("record", "-o", self.capture, "--counters", "off", "--", workload("waits"), "--phase", phase, "--truth", truth,
-                       "--rounds", ROUNDS, "--wait-us", WAIT_US, *more, environment=simcuda_environment(folder))
+                       "--rounds", ROUNDS, "--wait-us", wait_us, *more, environment=simcuda_environment(folder))
         if outcome.status == NOT_ALLOWED:
             raise Skipped(outcome.err.strip().splitlines()[-1])
         outcome.expect(0)
@@ -95,7 +95,7 @@ def blocked(folder, phase, reason=None):
 
 @case(bpf)
 def planted_sleeps(folder):
-    recording = Recording(folder, "sleep")
+    recording = Recording(folder, "sleep", wait_us=3 * WAIT_US)  # timers of virtual machines are 0.1 ms late
     planted = recording.truth("sleep")
     check(len(planted) == ROUNDS, f"{len(planted)} rows of truth, not {ROUNDS}")
     asked, slept = sum(end - start for _, start, end, _ in planted), sum(row[3] for row in planted)

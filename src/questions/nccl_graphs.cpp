@@ -1,7 +1,9 @@
 #include "questions/nccl_graphs.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
+#include <utility>
 
 namespace kvet::questions {
 namespace {
@@ -22,24 +24,32 @@ struct Node {
   std::optional<CollectiveKind> kind;
 };
 
-// Of one process: the nodes with collectives of its graphs, in the order of capture. Empty: on more than one device, where the order
-// of the calls does not tell which is whose.
-std::map<uint32_t, std::vector<Node>> nodes_of_processes(const Capture& capture, const std::vector<bool>& is_nccl) {
-  std::map<uint32_t, std::map<std::pair<uint32_t, uint64_t>, ShapeId>> seen;
+// Of one process: the nodes with collectives of its graphs, in the order of capture. A communicator's collectives run in the order in
+// which they were captured, whatever their nodes' numbers; those of several communicators may run in any, and are taken by number.
+// Empty: on more than one device, where the order of the calls does not tell which is whose.
+std::map<uint32_t, std::vector<Node>> nodes_of_processes(const Capture& capture, const std::vector<bool>& is_nccl,
+                                                         const std::set<uint32_t>& several_communicators) {
+  std::map<uint32_t, std::vector<Node>> out;
+  std::set<std::tuple<uint32_t, uint32_t, uint64_t>> seen;
   std::map<uint32_t, std::set<DeviceId>> devices;
   for (const Execution& execution : capture.executions) {
-    if (execution.graph_node_id != 0 && is_nccl[execution.shape.value]) {
-      seen[execution.process.value].try_emplace({execution.graph_id, execution.graph_node_id}, execution.shape);
-      devices[execution.process.value].insert(execution.device);
-    }
-  }
-  std::map<uint32_t, std::vector<Node>> out;
-  for (const auto& [process, nodes] : seen) {
-    if (devices[process].size() > 1) {
+    if (execution.graph_node_id == 0 || !is_nccl[execution.shape.value]) {
       continue;
     }
-    for (const auto& [key, shape] : nodes) {
-      out[process].push_back({key.first, key.second, kind_of_kernel(capture.kernel_name(shape))});
+    const uint32_t process = execution.process.value;
+    devices[process].insert(execution.device);
+    if (seen.emplace(process, execution.graph_id, execution.graph_node_id).second) {
+      out[process].push_back(
+          {execution.graph_id, execution.graph_node_id, kind_of_kernel(capture.kernel_name(execution.shape))});
+    }
+  }
+  for (auto& [process, nodes] : out) {
+    if (devices[process].size() > 1) {
+      nodes.clear();
+    } else if (several_communicators.contains(process)) {
+      std::ranges::sort(nodes, {}, [](const Node& node) { return std::pair{node.graph, node.node}; });
+    } else {
+      std::ranges::stable_sort(nodes, {}, &Node::graph);
     }
   }
   return out;
@@ -75,7 +85,13 @@ GraphBinding::GraphBinding(const Capture& capture, const std::vector<bool>& shap
     one.ordinal = counts[{one.process.value, one.communicator}]++;
     calls_of[one.process.value].push_back(&one);
   }
-  for (const auto& [process, nodes] : nodes_of_processes(capture, shape_is_nccl)) {
+  std::set<uint32_t> several;
+  for (auto count = counts.begin(); count != counts.end(); ++count) {
+    if (const auto next = std::next(count); next != counts.end() && next->first.first == count->first.first) {
+      several.insert(count->first.first);
+    }
+  }
+  for (const auto& [process, nodes] : nodes_of_processes(capture, shape_is_nccl, several)) {
     const auto& calls = calls_of[process];
     auto bind = [&](const Node& node, const CapturedOperation* call) {
       bound_.emplace(std::tuple{process, node.graph, node.node}, static_cast<size_t>(call - operations_.data()));

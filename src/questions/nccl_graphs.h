@@ -1,5 +1,5 @@
 // Which NCCL call a node of a replayed graph stands for. A replay makes no host call: operations are bound to nodes at capture,
-// by order. Nodes are numbered as they were captured, and so are the graphs.
+// by order. Graphs are numbered as they were made.
 #pragma once
 
 #include <cstdint>

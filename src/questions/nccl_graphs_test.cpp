@@ -43,6 +43,23 @@ TEST(NcclGraphs, NodesAreBoundToTheCallsThatCapturedThem) {
   EXPECT_EQ(ranks, std::set<uint32_t>{4});
 }
 
+// The numbers of a graph's nodes need not follow the capture; the order in which a communicator's collectives run does.
+TEST(NcclGraphs, NodesAreNotBoundByTheirNumbers) {
+  RanksPlan plan = graphs();
+  plan.slow_layer = 3;
+  PlantedRanks planted = PlantedRanks(plan).run();
+  for (Execution& execution : planted.capture.executions) {
+    if (execution.process.value == 1) {
+      execution.graph_node_id = 10'000 - execution.graph_node_id;
+    }
+  }
+  const auto findings = waits(planted);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].evidence, Evidence::measured);
+  EXPECT_EQ(*findings[0].value, 24'000);
+  EXPECT_EQ(findings[0].observations, 160u);
+}
+
 TEST(NcclGraphs, AGraphThatWasNeverReplayedLeavesThemUnbound) {
   PlantedRanks planted = PlantedRanks(graphs()).run();
   // Two more calls captured before: four nodes could be calls 0 to 3, 1 to 4 or 2 to 5.

@@ -44,37 +44,6 @@ void level(std::vector<PathTimes>& paths) {
   }
 }
 
-double time_of(const PathTimes& path, const PathItem& item) {
-  const auto found = path.find(item);
-  return found == path.end() ? 0 : found->second;
-}
-
-// The kernels of the set as one thing.
-std::vector<Followed> as_one(const Capture& capture, std::vector<Followed> followed, const KernelSet& kernels) {
-  std::set<StringId> names;
-  for (const KernelShape& shape : capture.shapes) {
-    if (kernels.contains(shape.id)) {
-      names.insert(shape.name);
-    }
-  }
-  for (Followed& one : followed) {
-    for (PathTimes& path : one.paths) {
-      PathTimes merged;
-      for (const auto& [item, time] : path) {
-        const bool own = item.kind == PathItem::Kind::kernel && names.contains(item.name);
-        merged[own ? PathItem{PathItem::Kind::kernel, {}} : item] += time;
-      }
-      path = std::move(merged);
-    }
-  }
-  return followed;
-}
-
-// Of one thing on one rank, step by step.
-struct Series {
-  std::map<size_t, double> excess, blame;  // by step
-};
-
 // By how much sooner the last rank would have come, had one rank spent so much less (or, negative, more).
 double earlier(const Followed& one, size_t rank, double less) {
   double next = std::numeric_limits<double>::infinity();  // of the others, behind the last: the least
@@ -82,39 +51,6 @@ double earlier(const Followed& one, size_t rank, double less) {
     next = other == rank ? next : std::min(next, one.ahead_ns[other]);
   }
   return rank == one.last ? std::min(less, next) : std::min(0.0, less + one.ahead_ns[rank]);
-}
-
-void add(const Followed& one, std::map<std::pair<uint32_t, PathItem>, Series>& series) {
-  std::set<PathItem> items;
-  for (const PathTimes& path : one.paths) {
-    for (const auto& [item, time] : path) {
-      items.insert(item);
-    }
-  }
-  const double others = static_cast<double>(one.ranks.size()) - 1;
-  for (const PathItem& item : items) {
-    double all = 0;
-    for (const PathTimes& path : one.paths) {
-      all += time_of(path, item);
-    }
-    for (size_t i = 0; i < one.ranks.size(); ++i) {
-      const double own = time_of(one.paths[i], item);
-      const double more = own * others - (all - own);  // than each of the others, added up
-      Series& of = series[{one.ranks[i], item}];
-      of.excess[one.step] += more / others;
-      of.blame[one.step] += others * earlier(one, i, more / others);
-    }
-  }
-}
-
-// One cluster per step, a step without the thing being a zero.
-std::vector<Cluster> in_steps(const std::map<size_t, double>& values, const std::set<size_t>& steps) {
-  std::vector<Cluster> clusters;
-  for (size_t step : steps) {
-    const auto found = values.find(step);
-    clusters.push_back({found == values.end() ? 0 : found->second, 1});
-  }
-  return clusters;
 }
 
 // P(so much or more) if there were no difference.
@@ -137,7 +73,7 @@ double chance(const std::vector<Cluster>& excess) {
 
 }  // namespace
 
-std::vector<Followed> follow(const Capture& capture, const NcclAnalysis& analysis) {
+void follow(const Capture& capture, const NcclAnalysis& analysis, const std::function<void(const Followed&)>& visit) {
   std::map<std::vector<uint32_t>, std::vector<const Matched*>> groups;
   for (const Matched& matched : analysis.matches.collectives) {
     const bool known = std::ranges::all_of(matched.parts, [](const Part& part) { return part.execution.has_value(); });
@@ -145,7 +81,6 @@ std::vector<Followed> follow(const Capture& capture, const NcclAnalysis& analysi
       groups[ranks_of(matched)].push_back(&matched);
     }
   }
-  std::vector<Followed> all;
   for (auto& [ranks, group] : groups) {
     std::ranges::stable_sort(group, {}, [](const Matched* one) { return latest_start(*one); });
     for (size_t index = 1; index < group.size(); ++index) {
@@ -171,47 +106,101 @@ std::vector<Followed> follow(const Capture& capture, const NcclAnalysis& analysi
             analysis.work[ranks[i]].path(*now.parts[i].execution, before.parts[i].end_ns - before.parts[i].shift_ns));
       }
       level(followed.paths);
-      all.push_back(std::move(followed));
+      visit(followed);
     }
   }
-  return all;
 }
 
-std::vector<Blamed> blame(const Capture& capture, const std::vector<Followed>& followed, double residual_ns,
-                          const KernelSet* kernels) {
-  const std::vector<Followed> merged =
-      kernels != nullptr ? as_one(capture, followed, *kernels) : std::vector<Followed>{};
-  const std::vector<Followed>& all = kernels != nullptr ? merged : followed;
-  std::map<std::pair<uint32_t, PathItem>, Series> series;
-  std::set<size_t> steps;
-  size_t others = 0;
-  for (const Followed& one : all) {
-    add(one, series);
-    steps.insert(one.step);
-    others += one.ranks.size() - 1;
+BlameSums::BlameSums(const Capture& capture, const KernelSet* kernels) : only_kernels_(kernels != nullptr) {
+  for (const KernelShape& shape : capture.shapes) {
+    if (kernels != nullptr && kernels->contains(shape.id)) {
+      names_.insert(shape.name);
+    }
   }
+}
+
+void BlameSums::add(const Followed& one) {
+  ++steps_[one.step];
+  waits_ += one.ranks.size() - 1;
+  waited_ns_ += one.waited_ns;
+  std::map<PathItem, std::vector<double>> times;  // by rank
+  for (size_t i = 0; i < one.paths.size(); ++i) {
+    for (const auto& [item, time] : one.paths[i]) {
+      const bool own = item.kind == PathItem::Kind::kernel && names_.contains(item.name);
+      if (only_kernels_ && !own) {
+        continue;
+      }
+      auto& of = times[only_kernels_ ? PathItem{PathItem::Kind::kernel, {}} : item];
+      of.resize(one.paths.size());
+      of[i] += time;
+    }
+  }
+  for (const auto& [item, of] : times) {
+    add(one, item, of);
+  }
+}
+
+void BlameSums::add(const Followed& one, const PathItem& item, const std::vector<double>& times) {
+  const double others = static_cast<double>(one.ranks.size()) - 1;
+  double all = 0;
+  for (double time : times) {
+    all += time;
+  }
+  for (size_t i = 0; i < one.ranks.size(); ++i) {
+    const double more = times[i] - (all - times[i]) / others;
+    Series& of = series_[{one.ranks[i], item}];
+    of.excess.emplace_back(one.step, more);
+    of.blame.emplace_back(one.step, others * earlier(one, i, more));
+    // Collectives come by time, so those of a step mostly follow each other.
+    for (Values* values : {&of.excess, &of.blame}) {
+      if (const size_t size = values->size(); size > 1 && (*values)[size - 2].first == one.step) {
+        (*values)[size - 2].second += values->back().second;
+        values->pop_back();
+      }
+    }
+  }
+}
+
+double BlameSums::waited_per_step() const {
+  return steps_.empty() ? 0 : waited_ns_ / static_cast<double>(steps_.size());
+}
+
+// One cluster per step, a step without the thing being a zero.
+std::vector<Cluster> BlameSums::in_steps(const Values& values) const {
+  Values sorted = values;
+  std::ranges::stable_sort(sorted, {}, &Values::value_type::first);
+  std::vector<Cluster> clusters;
+  clusters.reserve(steps_.size());
+  auto value = sorted.begin();
+  for (const auto& [step, count] : steps_) {
+    Cluster cluster{0, 1};
+    for (; value != sorted.end() && value->first == step; ++value) {
+      cluster.numerator += value->second;
+    }
+    clusters.push_back(cluster);
+  }
+  return clusters;
+}
+
+std::vector<Blamed> BlameSums::result(double residual_ns) const {
   constexpr double hopeless = 0.1;  // nobody asks for the interval of what chance explains so easily, but for K's
   std::vector<Blamed> out;
-  const PathItem own{PathItem::Kind::kernel, {}};  // K, as as_one() calls it
-  for (const auto& [key, of] : series) {
-    if (kernels != nullptr && key.second != own) {
-      continue;
-    }
+  for (const auto& [key, of] : series_) {
     Blamed blamed;
     blamed.rank = key.first;
     blamed.item = key.second;
-    blamed.steps = steps.size();
-    blamed.probability = chance(in_steps(of.excess, steps));
-    if (blamed.probability > hopeless && kernels == nullptr) {
+    blamed.steps = steps_.size();
+    blamed.probability = chance(in_steps(of.excess));
+    if (blamed.probability > hopeless && !only_kernels_) {
       out.push_back(blamed);
       continue;
     }
-    const auto estimate = batched_ratio(in_steps(of.blame, steps));
+    const auto estimate = batched_ratio(in_steps(of.blame));
     blamed.per_step_ns = estimate ? estimate->value : 0;
     const Interval interval =
         estimate && estimate->interval ? *estimate->interval : Interval{blamed.per_step_ns, blamed.per_step_ns};
     // The clocks of the waiting ranks are off by the residual, each in its own way, in each collective of a step.
-    const double waits_per_step = static_cast<double>(others) / static_cast<double>(steps.size());
+    const double waits_per_step = static_cast<double>(waits_) / static_cast<double>(steps_.size());
     const double clocks = residual_ns * std::sqrt(std::max(1.0, waits_per_step));
     blamed.interval = {std::max(0.0, interval.low - clocks), std::max(0.0, interval.high + clocks)};
     out.push_back(blamed);

@@ -10,9 +10,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "questions/nccl_analysis.h"
+#include "questions/statistics.h"
 
 namespace kvet::questions {
 
@@ -25,8 +30,9 @@ struct Followed {
   double waited_ns = 0;  // by all others together
   size_t step = 0;
 };
-// By time. Those between equal sets of ranks follow each other; the first of each has nothing before it.
-[[nodiscard]] std::vector<Followed> follow(const Capture& capture, const NcclAnalysis& analysis);
+// Visits them one after the other, those between equal sets of ranks by time; the first of each has nothing before it. A long recording
+// has more of them than fit into memory.
+void follow(const Capture& capture, const NcclAnalysis& analysis, const std::function<void(const Followed&)>& visit);
 
 // How much less the others had waited, per step, had one thing on one rank taken what it takes on the others.
 struct Blamed {
@@ -37,9 +43,31 @@ struct Blamed {
   uint64_t steps = 0;
   double probability = 1;  // of so much more time than on other ranks, if it took the same everywhere
 };
-// Everything on every rank's path; of what chance explains easily without amount and interval. With `kernels`: only they, as one
-// thing.
-[[nodiscard]] std::vector<Blamed> blame(const Capture& capture, const std::vector<Followed>& followed,
-                                        double residual_ns, const KernelSet* kernels);
+class BlameSums {
+ public:
+  // Of everything on every rank's path; with `kernels`: of them alone, as one thing.
+  explicit BlameSums(const Capture& capture, const KernelSet* kernels = nullptr);
+  void add(const Followed& one);
+
+  [[nodiscard]] size_t steps() const { return steps_.size(); }
+  [[nodiscard]] double waited_per_step() const;
+  // What chance explains easily comes without amount and interval, unless it is the kernels'.
+  [[nodiscard]] std::vector<Blamed> result(double residual_ns) const;
+
+ private:
+  using Values = std::vector<std::pair<size_t, double>>;  // by step, of one step perhaps several
+  struct Series {
+    Values excess, blame;
+  };
+  void add(const Followed& one, const PathItem& item, const std::vector<double>& times);
+  [[nodiscard]] std::vector<Cluster> in_steps(const Values& values) const;
+
+  bool only_kernels_;
+  std::set<StringId> names_;  // of the kernels
+  std::map<std::pair<uint32_t, PathItem>, Series> series_;
+  std::map<size_t, size_t> steps_;  // to how many collectives they have
+  size_t waits_ = 0;
+  double waited_ns_ = 0;
+};
 
 }  // namespace kvet::questions

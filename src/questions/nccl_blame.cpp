@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <set>
 
 #include "questions/blame.h"
 #include "questions/make_finding.h"
@@ -43,15 +42,8 @@ std::string advice_for(const PathItem& item) {
 
 class Words {
  public:
-  Words(const Capture& capture, const NcclAnalysis& analysis, const std::vector<Followed>& followed)
-      : capture_(capture), analysis_(analysis) {
-    std::set<size_t> steps;
-    for (const Followed& one : followed) {
-      waited_ += one.waited_ns;
-      steps.insert(one.step);
-    }
-    waited_ /= static_cast<double>(std::max<size_t>(1, steps.size()));
-  }
+  Words(const Capture& capture, const NcclAnalysis& analysis, double waited)
+      : capture_(capture), analysis_(analysis), waited_(waited) {}
 
   [[nodiscard]] bool proven(const Blamed& blamed, size_t tests) const {
     return blamed.probability <= chance_allowed / static_cast<double>(std::max<size_t>(1, tests)) &&
@@ -71,7 +63,7 @@ class Words {
  private:
   const Capture& capture_;
   const NcclAnalysis& analysis_;
-  double waited_ = 0;  // per step, by all ranks
+  double waited_;  // per step, by all ranks
 };
 
 void append_causes(std::vector<Finding>& findings, const Words& words, std::vector<Blamed> all) {
@@ -171,26 +163,26 @@ void append_blame(std::vector<Finding>& findings, const Capture& capture, const 
     no_kernel(none->first, none->second);
     return;
   }
-  const std::vector<Followed> followed = follow(capture, analysis);
-  std::set<size_t> steps;
-  for (const Followed& one : followed) {
-    steps.insert(one.step);
-  }
-  if (steps.size() < least_steps) {
+  BlameSums everything(capture), own(capture, &kernels);
+  follow(capture, analysis, [&](const Followed& one) {
+    everything.add(one);
+    own.add(one);
+  });
+  if (everything.steps() < least_steps) {
     const std::string reason = fmt::format(
         "only {} steps have collectives of all their ranks whose way from the previous one could be followed: it takes "
         "{}",
-        steps.size(), least_steps);
+        everything.steps(), least_steps);
     no_kernel(reason, "Record for longer");
     missing("nccl.blame.causes", all_collectives, "count", reason, "Record for longer");
     return;
   }
-  const Words words(capture, analysis, followed);
-  append_causes(findings, words, blame(capture, followed, analysis.residual(), nullptr));
+  const Words words(capture, analysis, everything.waited_per_step());
+  append_causes(findings, words, everything.result(analysis.residual()));
   if (none) {
     no_kernel(none->first, none->second);
   } else {
-    append_kernel(findings, words, blame(capture, followed, analysis.residual(), &kernels), kernels.label);
+    append_kernel(findings, words, own.result(analysis.residual()), kernels.label);
   }
 }
 

@@ -70,8 +70,8 @@ SIMCUDA_API int cuptiPmSamplingSetConfig(kvet_pm_set_config* parameters) {
       parameters->trigger != KVET_PM_TRIGGER_TIME) {
     return KVET_PM_INVALID_PARAMETER;
   }
-  if (sampling.stopped_ns != never && sampling.next_start_ns + sampling.interval_ns <= sampling.stopped_ns) {
-    return KVET_PM_SUCCESS;  // taken, and then no start succeeds
+  if (sampling.interval_ns != 0) {
+    return KVET_PM_SUCCESS;  // as on an H200: yes, and then it goes on as it was configured first
   }
   sampling.interval_ns = static_cast<int64_t>(parameters->sampling_interval);
   sampling.capacity = static_cast<int64_t>(parameters->hardware_buffer_size / bytes_per_raw_sample);

@@ -118,20 +118,15 @@ void define(CLI::App& app, RecordOptions& options) {
   add_duration(
       app, "--interval", [&](int64_t value) { options.interval_ns = value; },
       "Between two counter samples, such as 20us");
-  add_choice<DetailChoice>(
-      app, "--detail", options.detail,
-      {{"turns", DetailChoice::turns}, {"always", DetailChoice::always}, {"never", DetailChoice::never}},
-      "turns|always|never",
-      "Instructions, tensor cycles and L2 sectors, two fifths of what sampling costs: a quarter of the time, always, "
-      "or "
-      "never. Default: turns");
+  app.add_flag("--no-detail", options.no_detail,
+               "Leave out instructions, tensor cycles and L2 sectors: a third of what sampling costs");
   add_duration(
       app, "--burst", [&](int64_t value) { options.burst_ns = value; },
       "How long the bursts last in which samples come every 10us, at random times; 0s: none. Default: 5ms, at most "
       "10ms");
   add_duration(
       app, "--burst-every", [&](int64_t value) { options.burst_every_ns = value; },
-      "How far bursts are apart on average. Default: 1s");
+      "How far bursts are apart on average; each takes 0.4s without other samples. Default: 30s");
   app.add_flag_callback(
       "--no-pulses", [&options] { options.pulses = false; },
       "Run no kernels of kvet's own: they fix the counters' clock, 2 ms before the start and 2 ms after the end");

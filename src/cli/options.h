@@ -11,7 +11,6 @@
 
 namespace kvet::cli {
 
-enum class DetailChoice : uint8_t { turns, always, never };
 enum class CountersChoice : uint8_t { pm, gpm, off };
 enum class TierChoice : uint8_t { automatic, host, unprivileged, device, full };
 
@@ -28,7 +27,7 @@ struct RecordOptions {
   int64_t delay_ns = 0;
   CountersChoice counters = CountersChoice::pm;
   std::optional<int64_t> interval_ns;  // of the counters; empty: what the mode takes by default
-  DetailChoice detail = DetailChoice::turns;
+  bool no_detail = false;
   std::optional<int64_t> burst_ns, burst_every_ns;  // of finer samples: how long (0: none), how far apart on average
   bool pulses = true;  // short kernels of kvet's own before and after, which fix the counters' clock
   TierChoice tier = TierChoice::automatic;

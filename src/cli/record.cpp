@@ -29,15 +29,6 @@ record::Counters counters(CountersChoice choice) {
   return record::Counters::off;
 }
 
-probes::DetailMode detail(DetailChoice choice) {
-  switch (choice) {
-    case DetailChoice::turns: return probes::DetailMode::in_turns;
-    case DetailChoice::always: return probes::DetailMode::always;
-    case DetailChoice::never: return probes::DetailMode::never;
-  }
-  std::unreachable();
-}
-
 }  // namespace
 
 int run_record(const RecordOptions& options) {
@@ -51,7 +42,7 @@ int run_record(const RecordOptions& options) {
                                        .burst_ns = options.burst_ns,
                                        .burst_every_ns = options.burst_every_ns,
                                        .pulses = options.pulses,
-                                       .detail = detail(options.detail),
+                                       .detail = !options.no_detail,
                                        .tier = tier_choice(options.tier),
                                        .discard = options.discard,
                                        .meta = options.meta,

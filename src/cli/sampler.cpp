@@ -53,9 +53,8 @@ Result<probes::SamplerArguments> parse(const std::vector<std::string>& words) {
     } else if (option == "--interval-ns") {
       good = parse_number(value, arguments.interval_ns) && arguments.interval_ns > 0;
     } else if (option == "--detail") {
-      int mode = 0;
-      good = parse_number(value, mode) && mode >= 0 && mode <= static_cast<int>(probes::DetailMode::never);
-      arguments.detail = static_cast<probes::DetailMode>(mode);
+      good = value == "yes" || value == "no";
+      arguments.detail = value == "yes";
     } else if (option == "--burst-interval-ns") {
       good = parse_number(value, arguments.bursts.interval_ns) && arguments.bursts.interval_ns > 0;
     } else if (option == "--burst-length-ns") {

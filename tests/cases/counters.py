@@ -20,7 +20,7 @@ def kernel_ns(step):
 
 
 # Around a burst there are moments without samples, in which a kernel may end.
-EVERY_KERNEL = ("--interval", "50us", "--burst", "0s", "--detail", "always")
+EVERY_KERNEL = ("--interval", "50us", "--burst", "0s")
 
 
 def record(folder, *options, **environment):

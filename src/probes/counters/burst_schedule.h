@@ -9,8 +9,8 @@ namespace kvet::probes {
 
 struct BurstPlan {
   uint64_t interval_ns = 10'000;     // between two samples of a burst
-  uint64_t length_ns = 5'000'000;    // of a burst; 0: no bursts
-  uint64_t period_ns = 1'000'000'000;  // from one burst to the next, on average
+  uint64_t length_ns = 10'000'000;   // of a burst; 0: no bursts
+  uint64_t period_ns = 30'000'000'000;  // from one burst to the next, on average
   [[nodiscard]] bool wanted() const { return length_ns > 0 && period_ns > 0; }
 };
 

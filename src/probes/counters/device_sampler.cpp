@@ -37,14 +37,13 @@ int64_t monotonic_ns() {
 }
 
 DeviceSampler::DeviceSampler(MessageWriter& writer, uint32_t index, std::unique_ptr<PmSession> session,
-                             uint64_t interval_ns, const BurstPlan& bursts, DetailMode detail)
+                             uint64_t interval_ns, const BurstPlan& bursts)
     : writer_(writer),
       index_(index),
       interval_ns_(interval_ns),
       session_(std::move(session)),
       guard_(interval_ns),
       schedule_(bursts, static_cast<uint64_t>(monotonic_ns()) + index),
-      detail_(detail, static_cast<uint64_t>(monotonic_ns()) + index),
       last_progress_ns_(monotonic_ns()),
       thread_([this] { run(); }) {}
 
@@ -119,9 +118,6 @@ void DeviceSampler::run() {
       if (schedule_.due(monotonic_ns()) && !burst()) {
         break;
       }
-      if (session_->has_detail() && detail_.change(monotonic_ns()) && !change_interval(interval_ns_, detail_.lean())) {
-        break;
-      }
     }
     wait_for_stop();
     drain();
@@ -137,8 +133,6 @@ void DeviceSampler::wait_for_stop() {
 }
 
 bool DeviceSampler::begin() {
-  detail_.begin(monotonic_ns());
-  session_->set_lean(detail_.lean());
   const int64_t before_ns = monotonic_ns();
   auto started = session_->start();
   const int64_t after_ns = monotonic_ns();
@@ -303,12 +297,11 @@ void DeviceSampler::decode_rest() {
 }
 
 // CUPTI does not start anew while samples wait to be decoded (error 999 on an H200), so all are decoded between.
-bool DeviceSampler::change_interval(uint64_t interval_ns, bool lean) {
+bool DeviceSampler::change_interval(uint64_t interval_ns) {
   auto stopped = session_->stop();
   decode_rest();
   guard_.restarted(SampleGuard::Restart::planned, interval_ns);
   session_->set_interval(interval_ns);
-  session_->set_lean(lean);
   if (auto started = session_->start(); !started) {
     send_status(KVET_SAMPLER_STATE_DEGRADED,
                 "sampling ended at a change of its interval: " + started.error().message());
@@ -320,11 +313,11 @@ bool DeviceSampler::change_interval(uint64_t interval_ns, bool lean) {
 bool DeviceSampler::burst() {
   const BurstPlan& plan = schedule_.plan();
   ++bursts_;
-  bool going_on = change_interval(plan.interval_ns, true);
+  bool going_on = change_interval(plan.interval_ns);
   if (going_on) {
     // What the burst brings is decoded afterwards: at 10 µs decoding is slower than the hardware.
     (void)sleep_ms(static_cast<int>(std::max<uint64_t>(1, plan.length_ns / 1'000'000)));
-    going_on = change_interval(interval_ns_, detail_.lean());
+    going_on = change_interval(interval_ns_);
   }
   schedule_.begin(monotonic_ns());
   return going_on;
@@ -341,7 +334,7 @@ bool DeviceSampler::settle() {
       return false;
     }
   }
-  return !session_->nearly_full() || change_interval(interval_ns_, detail_.lean());
+  return !session_->nearly_full() || change_interval(interval_ns_);
 }
 
 void DeviceSampler::hold(bool on) {
@@ -367,7 +360,7 @@ bool DeviceSampler::wait_while_held() {
     changed_.notify_all();
     changed_.wait(lock, [this] { return !hold_wanted_ || stopping_; });
   }
-  const bool going_on = change_interval(interval_ns_, detail_.lean());
+  const bool going_on = change_interval(interval_ns_);
   const std::lock_guard lock(mutex_);
   holding_ = false;
   changed_.notify_all();
@@ -385,10 +378,7 @@ bool DeviceSampler::too_many_full_images() {
 }
 
 bool DeviceSampler::turn() {
-  if (session_->has_detail()) {
-    detail_.change(monotonic_ns());
-  }
-  const bool going_on = change_interval(interval_ns_, detail_.lean());
+  const bool going_on = change_interval(interval_ns_);
   writer_.flush();
   return going_on;
 }

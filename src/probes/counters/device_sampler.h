@@ -12,7 +12,6 @@
 
 #include "abi/counters.h"
 #include "probes/counters/burst_schedule.h"
-#include "probes/counters/detail_schedule.h"
 #include "probes/counters/load_tap.h"
 #include "probes/counters/message_writer.h"
 #include "probes/counters/pm_session.h"
@@ -26,7 +25,7 @@ class DeviceSampler {
  public:
   // `index`: of the GPU in the messages. The thread starts at once.
   DeviceSampler(MessageWriter& writer, uint32_t index, std::unique_ptr<PmSession> session, uint64_t interval_ns,
-                const BurstPlan& bursts, DetailMode detail);
+                const BurstPlan& bursts);
   DeviceSampler(const DeviceSampler&) = delete;
   DeviceSampler& operator=(const DeviceSampler&) = delete;
   ~DeviceSampler();
@@ -69,7 +68,7 @@ class DeviceSampler {
   bool burst();
   // Samples for a moment, then stops to decode: where decoding is slower than the hardware. False as for burst().
   bool turn();
-  bool change_interval(uint64_t interval_ns, bool lean);
+  bool change_interval(uint64_t interval_ns);
   void decode_rest();
   void report_lag();
   bool wait_while_held();  // false: sampling could not go on
@@ -86,7 +85,6 @@ class DeviceSampler {
   std::unique_ptr<PmSession> session_;
   SampleGuard guard_;
   BurstSchedule schedule_;
-  DetailSchedule detail_;
   uint64_t bursts_ = 0;
   bool in_turns_ = false;
   int full_images_ = 0;

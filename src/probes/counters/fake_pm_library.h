@@ -36,6 +36,7 @@ struct FakeHardware {
   uint64_t interval = 0;
   std::vector<uint64_t> started_intervals;
   size_t configured_metrics = 0;
+  bool configured = false;
 };
 inline FakeHardware* fake = nullptr;  // of the running test
 
@@ -61,6 +62,7 @@ inline PmLibrary fake_pm_library() {
   library.enable = [](kvet_pm_enable* p) {
     p->sampling = fake;
     fake->enabled += fake->enable_result == 0 ? 1 : 0;
+    fake->configured = false;
     return fake->enable_result;
   };
   library.disable = [](kvet_pm_object*) {
@@ -75,6 +77,11 @@ inline PmLibrary fake_pm_library() {
       return KVET_PM_HARDWARE;
     }
     fake->trigger = p->trigger;
+    // As on an H200: a device that was configured goes on as it is, until it is enabled anew.
+    if (fake->configured) {
+      return 0;
+    }
+    fake->configured = true;
     fake->interval = p->sampling_interval;
     fake->configured_metrics = p->config[0];
     return 0;

@@ -50,8 +50,7 @@ PmSession::~PmSession() {
     disable.sampling = sampling_;
     library_.disable(&disable);
   }
-  free_host(full_.host);
-  free_host(lean_.host);
+  free_host(configuration_.host);
 }
 
 void* PmSession::new_host() const {
@@ -151,57 +150,38 @@ Result<void> PmSession::set_up(size_t device_index) {
   // Fewer groups where the hardware refuses what the host interface called schedulable; a trigger by clock cycles where
   // it has none by time.
   const auto count_passes = [this](const std::vector<const char*>& names) { return passes(names); };
-  MetricGroup up_to = MetricGroup::detail;
+  MetricGroup up_to = options_.detail ? MetricGroup::detail : MetricGroup::fingerprint;
   for (;; up_to = static_cast<MetricGroup>(static_cast<uint8_t>(up_to) - 1)) {
     std::vector<Metric> chosen = choose_metrics(count_passes, up_to);
     if (chosen.empty()) {
       return refused("cuptiProfilerHostConfigAddMetrics", KVET_PM_NOT_SUPPORTED);
     }
-    const auto configured = configure(full_, std::move(chosen));
-    if (configured) {
-      break;
-    }
-    if (up_to == MetricGroup::basic) {
+    auto configured = configure(std::move(chosen));
+    if (configured || up_to == MetricGroup::basic) {
       return configured;
     }
   }
-  // A second choice without detail, where that is less.
-  std::vector<Metric> lean;
-  for (const Metric& metric : full_.metrics) {
-    if (metric.group <= MetricGroup::fingerprint) {
-      lean.push_back(metric);
-    }
-  }
-  if (lean.size() < full_.metrics.size() && configure(lean_, std::move(lean)) && set_config(full_)) {
-    return {};
-  }
-  lean_.metrics.clear();
-  return set_config(full_);
 }
 
-Result<void> PmSession::configure(Configuration& configuration, std::vector<Metric> metrics) {
-  configuration.metrics = std::move(metrics);
-  configuration.names = names_of(configuration.metrics);
-  configuration.values.assign(configuration.names.size(), 0);
-  free_host(configuration.host);
-  configuration.host = new_host();
-  if (configuration.host == nullptr) {
+Result<void> PmSession::configure(std::vector<Metric> metrics) {
+  configuration_.metrics = std::move(metrics);
+  configuration_.names = names_of(configuration_.metrics);
+  configuration_.values.assign(configuration_.names.size(), 0);
+  free_host(configuration_.host);
+  configuration_.host = new_host();
+  if (configuration_.host == nullptr) {
     return refused("cuptiProfilerHostInitialize", KVET_PM_INVALID_CHIP_NAME);
   }
-  auto config = config_image(configuration.host, configuration.names);
+  auto config = config_image(configuration_.host, configuration_.names);
   if (!config) {
     return std::unexpected(config.error());
   }
-  configuration.config = std::move(*config);
-  if (auto set = set_config(configuration); !set) {
+  configuration_.config = std::move(*config);
+  if (auto set = set_config(); !set) {
     return set;
   }
-  return make_image(configuration);
-}
-
-Result<void> PmSession::make_image(Configuration& configuration) {
-  PmImage& image = configuration.image;
-  if (int code = image.make(library_, sampling_, configuration.names, options_.samples_per_image);
+  PmImage& image = configuration_.image;
+  if (int code = image.make(library_, sampling_, configuration_.names, options_.samples_per_image);
       code != KVET_PM_SUCCESS) {
     return refused(image.step(), code);
   }
@@ -209,11 +189,11 @@ Result<void> PmSession::make_image(Configuration& configuration) {
   return {};
 }
 
-Result<void> PmSession::set_config(const Configuration& configuration) {
+Result<void> PmSession::set_config() {
   KVET_PM_PARAMETERS(kvet_pm_set_config, append, set);
   set.sampling = sampling_;
-  set.config_size = configuration.config.size();
-  set.config = configuration.config.data();
+  set.config_size = configuration_.config.size();
+  set.config = configuration_.config.data();
   set.hardware_buffer_size = options_.hardware_buffer_bytes;
   set.sampling_interval = options_.interval_ns;
   set.trigger = KVET_PM_TRIGGER_TIME;
@@ -236,7 +216,7 @@ Result<void> PmSession::set_config(const Configuration& configuration) {
 }
 
 Result<void> PmSession::reset_image() {
-  PmImage& image = current_->image;
+  PmImage& image = configuration_.image;
   if (int code = image.reset(library_, sampling_, populated_); code != KVET_PM_SUCCESS) {
     return refused(image.step(), code);
   }
@@ -251,25 +231,25 @@ Result<void> PmSession::take_anew() {
   sampling_ = nullptr;
   Result<void> done = enable();
   if (done) {
-    done = set_config(*current_);
+    done = set_config();
   }
-  return done ? make_image(*current_) : done;
+  return done ? reset_image() : done;
 }
 
 Result<void> PmSession::start() {
-  Result<void> configured;
-  if (taken_ > 0 || populated_ > 0) {
-    configured = reset_image();  // everything was decoded; a burst needs room
-  }
-  Configuration* next = next_lean_ ? &lean_ : &full_;
-  if (configured && (next_interval_ns_ != options_.interval_ns || next != current_)) {
+  if (next_interval_ns_ != options_.interval_ns) {
     options_.interval_ns = next_interval_ns_;
-    current_ = next;
-    configured = set_config(*current_);
+    if (auto anew = take_anew(); !anew) {
+      return anew;
+    }
+  } else if (taken_ > 0 || populated_ > 0) {
+    if (auto reset = reset_image(); !reset) {  // everything was decoded; a burst needs room
+      return reset;
+    }
   }
   KVET_PM_PARAMETERS(kvet_pm_object, sampling, object);
   object.sampling = sampling_;
-  if (configured && library_.start(&object) == KVET_PM_SUCCESS) {
+  if (library_.start(&object) == KVET_PM_SUCCESS) {
     started_ = true;
     return {};
   }
@@ -298,7 +278,7 @@ Result<void> PmSession::stop() {
 }
 
 Result<PmSession::Decoded> PmSession::decode(const std::function<void(const PmSample&)>& take) {
-  PmImage& image = current_->image;
+  PmImage& image = configuration_.image;
   KVET_PM_PARAMETERS(kvet_pm_decode, overflow, decode);
   decode.sampling = sampling_;
   decode.image = image.data();
@@ -334,17 +314,17 @@ Result<PmSession::Decoded> PmSession::decode(const std::function<void(const PmSa
       return refused("cuptiPmSamplingCounterDataGetSampleInfo", failed);
     }
     KVET_PM_PARAMETERS(kvet_pm_host_evaluate, values, evaluate);
-    evaluate.host = current_->host;
+    evaluate.host = configuration_.host;
     evaluate.image = image.data();
     evaluate.image_size = image.size();
     evaluate.index = index;
-    evaluate.metrics = current_->names.data();
-    evaluate.metric_count = current_->names.size();
-    evaluate.values = current_->values.data();
+    evaluate.metrics = configuration_.names.data();
+    evaluate.metric_count = configuration_.names.size();
+    evaluate.values = configuration_.values.data();
     if (int failed = library_.host_evaluate(&evaluate); failed != KVET_PM_SUCCESS) {
       return refused("cuptiProfilerHostEvaluateToGpuValues", failed);
     }
-    take(PmSample{times.start_ns, times.end_ns, current_->values});
+    take(PmSample{times.start_ns, times.end_ns, configuration_.values});
   }
   evaluate_processor_ns_ += thread_processor_ns() - decoded_ns;
   decoded.samples = info.completed_samples - std::min<size_t>(taken_, info.completed_samples);

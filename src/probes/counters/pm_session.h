@@ -16,6 +16,8 @@
 namespace kvet::probes {
 
 struct PmOptions {
+  // Without the metrics that only add detail (instructions, tensor cycles, L2 sectors) sampling costs two thirds.
+  bool detail = true;
   uint64_t interval_ns = 100'000;
   // What the driver sets aside for raw samples while nobody decodes them: some 10,000, seconds at 100 µs. It counts as this
   // process's memory.
@@ -44,12 +46,9 @@ class PmSession {
   // H200), the device is given back and taken anew; what was not decoded is then lost.
   Result<void> start();
   Result<void> stop();
-  // For the next start. Call it stopped, with everything decoded.
+  // For the next start, which then takes the device anew: CUPTI says yes to another configuration of a device that was
+  // configured, and goes on with the old one. That takes 0.17 s on an H200. Call it stopped, with everything decoded.
   void set_interval(uint64_t interval_ns) { next_interval_ns_ = interval_ns; }
-  // Likewise: with or without the metrics that only add detail (instructions, tensor cycles, L2 sectors), which are two
-  // fifths of the cost. `lean` changes nothing where the chip has no such metrics.
-  void set_lean(bool lean) { next_lean_ = lean && has_detail(); }
-  [[nodiscard]] bool has_detail() const { return !lean_.metrics.empty(); }
 
   struct Decoded {
     size_t samples = 0;
@@ -68,7 +67,7 @@ class PmSession {
   [[nodiscard]] uint64_t decode_processor_ns() const { return decode_processor_ns_; }
   [[nodiscard]] uint64_t evaluate_processor_ns() const { return evaluate_processor_ns_; }
 
-  [[nodiscard]] const std::vector<Metric>& metrics() const { return current_->metrics; }  // that are sampled now
+  [[nodiscard]] const std::vector<Metric>& metrics() const { return configuration_.metrics; }
   [[nodiscard]] const std::string& chip() const { return chip_; }
   [[nodiscard]] bool time_trigger() const { return time_trigger_; }  // false: every so many cycles of a varying clock
 
@@ -85,14 +84,13 @@ class PmSession {
   PmSession(const PmLibrary& library, const PmOptions& options) : library_(library), options_(options) {}
   Result<void> set_up(size_t device_index);
   Result<void> enable();
-  Result<void> configure(Configuration& configuration, std::vector<Metric> metrics);
-  Result<void> set_config(const Configuration& configuration);
+  Result<void> configure(std::vector<Metric> metrics);
+  Result<void> set_config();
   Result<void> take_anew();
   [[nodiscard]] std::optional<size_t> passes(const std::vector<const char*>& names) const;
   [[nodiscard]] Result<std::vector<uint8_t>> config_image(void* host, const std::vector<const char*>& names) const;
   [[nodiscard]] void* new_host() const;  // null where CUPTI refuses
   void free_host(void* host) const;
-  Result<void> make_image(Configuration& configuration);
   Result<void> reset_image();
   [[nodiscard]] std::unexpected<Error> refused(const char* step, int code) const;
 
@@ -100,12 +98,10 @@ class PmSession {
   PmOptions options_;
   std::string chip_;
   std::vector<uint8_t> availability_;
-  Configuration full_, lean_;  // lean_ without metrics: it would be no smaller
-  Configuration* current_ = &full_;
+  Configuration configuration_;
   void* sampling_ = nullptr;
   size_t device_index_ = 0;
   uint64_t next_interval_ns_ = 0;  // what the next start is to sample at; options_.interval_ns is configured
-  bool next_lean_ = false;
   bool started_ = false, time_trigger_ = true;
   uint64_t decode_processor_ns_ = 0, evaluate_processor_ns_ = 0;
   // Emptied after nearly every decoding: what is in use stays small, and the rest is room for a delay.

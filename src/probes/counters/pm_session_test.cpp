@@ -122,35 +122,11 @@ TEST_F(Session, LosesNoSampleThatIsHalfDecoded) {
   }
 }
 
-TEST_F(Session, LeavesDetailOutAndTakesItInAgain) {
-  auto session = open();
+TEST_F(Session, DetailCanBeLeftOut) {
+  auto session = PmSession::open(library, 0, {.detail = false});
   ASSERT_TRUE(session);
-  ASSERT_TRUE((*session)->has_detail());
-  const auto sampled = [&](bool lean) {
-    (*session)->set_lean(lean);
-    EXPECT_TRUE((*session)->start());
-    gather(0, 5);
-    size_t values = 0;
-    EXPECT_TRUE((*session)->decode([&](const PmSample& sample) { values = sample.values.size(); }));
-    EXPECT_TRUE((*session)->stop());
-    EXPECT_EQ(hardware.configured_metrics, values);
-    EXPECT_EQ((*session)->metrics().size(), values);
-    return values;
-  };
-  EXPECT_EQ(sampled(false), size_t{KVET_COUNTER_FIELDS});
-  EXPECT_EQ(sampled(true), 10u);
-  EXPECT_EQ(missing_fields((*session)->metrics(), MetricGroup::fingerprint), "");
-  EXPECT_EQ(sampled(false), size_t{KVET_COUNTER_FIELDS});
-}
-
-TEST_F(Session, AChipWithoutDetailIsSampledAsItIs) {
-  hardware.largest_config = 10;
-  auto session = open();
-  ASSERT_TRUE(session);
-  EXPECT_FALSE((*session)->has_detail());
-  (*session)->set_lean(true);
-  ASSERT_TRUE((*session)->start());
   EXPECT_EQ(hardware.configured_metrics, 10u);
+  EXPECT_EQ(missing_fields((*session)->metrics(), MetricGroup::fingerprint), "");
 }
 
 TEST_F(Session, TakesTheDeviceAnewWhereItDoesNotStartAgain) {
@@ -189,7 +165,7 @@ class OneDevice : public Session {
   void start(const BurstPlan& bursts = {.length_ns = 0}, uint64_t interval_ns = 100'000) {
     auto session = open();
     ASSERT_TRUE(session) << session.error().message();
-    sampler = std::make_unique<DeviceSampler>(*writer, 5, std::move(*session), interval_ns, bursts, DetailMode::always);
+    sampler = std::make_unique<DeviceSampler>(*writer, 5, std::move(*session), interval_ns, bursts);
   }
   // All messages so far, by kind.
   void read_messages() {

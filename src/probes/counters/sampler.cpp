@@ -228,13 +228,14 @@ void Sampler::sample(Gpu& gpu) {
   }
   PmOptions options;
   options.interval_ns = arguments_.interval_ns;
+  options.detail = arguments_.detail;
   auto session = PmSession::open(*pm_, static_cast<size_t>(gpu.cuda_ordinal), options);
   if (!session) {
     fall_back(gpu, session.error().message());
     return;
   }
   auto sampler = std::make_unique<DeviceSampler>(writer_, gpu.index, std::move(*session), arguments_.interval_ns,
-                                                 arguments_.bursts, arguments_.detail);
+                                                 arguments_.bursts);
   DeviceSampler* started = sampler.get();
   {
     const std::lock_guard lock(samplers_mutex_);

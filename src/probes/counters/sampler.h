@@ -15,12 +15,12 @@ struct SamplerArguments {
   CounterMode mode = CounterMode::performance_monitor;
   uint64_t interval_ns = 100'000;
   BurstPlan bursts;
-  DetailMode detail = DetailMode::in_turns;
+  bool detail = true;
   int data_descriptor = -1;  // messages go there
   int control_descriptor = -1;  // eight bytes: stop, and how many ms there are to drain; its end: the recorder is gone
   std::vector<std::string> library_paths;
   std::vector<DeviceDirectory::Uuid> devices;  // empty: all
-  bool pulses = true;           // before and after: fix the samples' clock with short kernels of our own
+  bool pulses = true;  // before and after: fix the samples' clock with short kernels of our own
   bool gpm_cross_check = true;  // GPM readings once per second beside performance-monitor samples
 };
 

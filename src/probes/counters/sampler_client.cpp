@@ -142,7 +142,7 @@ Result<void> Client::spawn() {
                                     "--interval-ns",
                                     std::to_string(options_.interval_ns),
                                     "--detail",
-                                    std::to_string(static_cast<int>(options_.detail)),
+                                    options_.detail ? "yes" : "no",
                                     "--burst-interval-ns",
                                     std::to_string(options_.bursts.interval_ns),
                                     "--burst-length-ns",

@@ -22,7 +22,6 @@
 #include "base/result.h"
 #include "model/event_sink.h"
 #include "probes/counters/burst_schedule.h"
-#include "probes/counters/detail_schedule.h"
 #include "probes/device_directory.h"
 
 namespace kvet::probes {
@@ -38,8 +37,7 @@ struct SamplerOptions {
   CounterMode mode = CounterMode::performance_monitor;
   int64_t interval_ns = 100'000;  // 2,000 (2 µs) to 1,000,000,000
   BurstPlan bursts;  // left out where the interval is not longer than theirs; at most 10 ms each
-  // The metrics that only add detail: a quarter of the time, always, or never. Changing between takes pauses of some ms.
-  DetailMode detail = DetailMode::in_turns;
+  bool detail = true;  // instructions, tensor cycles and L2 sectors, too
   // More places to look for libcupti (folders or files): what the target has mapped, a Python package's
   // nvidia/cu13/lib. The search: $KVET_CUPTI_PATH, the loader's own search, /usr/local/cuda*, then these.
   std::vector<std::string> library_paths;

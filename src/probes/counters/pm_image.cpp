@@ -7,6 +7,11 @@
 
 namespace kvet::probes {
 
+namespace {
+// As many as come between two decodings, twice.
+constexpr uint32_t pristine_samples = 1'024;
+}  // namespace
+
 int PmImage::make(const PmLibrary& library, void* sampling, const std::vector<const char*>& metrics, uint32_t samples) {
   std::vector<const char*> names = metrics;
   KVET_PM_PARAMETERS(kvet_pm_image_size, image_size, size);
@@ -26,7 +31,8 @@ int PmImage::make(const PmLibrary& library, void* sampling, const std::vector<co
   if (int code = initialize(library, sampling); code != KVET_PM_SUCCESS) {
     return code;
   }
-  pristine_.assign(bytes_.begin(), bytes_.begin() + static_cast<ptrdiff_t>(used_bytes(samples / 2)));
+  pristine_.assign(bytes_.begin(),
+                   bytes_.begin() + static_cast<ptrdiff_t>(used_bytes(std::min(samples / 2, pristine_samples))));
   copy_back_ = bytes_per_sample_ > 0;
   resets_to_check_ = 3;
   return KVET_PM_SUCCESS;

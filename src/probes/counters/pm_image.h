@@ -17,7 +17,7 @@ class PmImage {
   // Makes an empty image for up to `samples` samples of these metrics; the session must be configured for them. Gives back
   // CUPTI's result; `step` then names the call that failed.
   int make(const PmLibrary& library, void* sampling, const std::vector<const char*>& metrics, uint32_t samples);
-  // Empties it. Where no more than half of it was used, copying back what these samples changed takes a fraction of
+  // Empties it. Where little of it was used, copying back what these samples changed takes a fraction of
   // initialising all of it; the first times it is checked that the copied part is then as CUPTI makes it, else CUPTI does it
   // every time.
   int reset(const PmLibrary& library, void* sampling, size_t begun_samples);
@@ -31,7 +31,7 @@ class PmImage {
   int initialize(const PmLibrary& library, void* sampling);
   [[nodiscard]] size_t used_bytes(size_t begun_samples) const;
   std::vector<uint8_t> bytes_;
-  std::vector<uint8_t> pristine_;  // as CUPTI initialised it, as far as half of the samples change it
+  std::vector<uint8_t> pristine_;  // as CUPTI initialised it, as far as a few hundred samples change it
   uint32_t capacity_ = 0;
   size_t bytes_per_sample_ = 0;
   uint32_t resets_to_check_ = 0;

@@ -36,7 +36,7 @@ struct FakeHardware {
   uint64_t interval = 0;
   std::vector<uint64_t> started_intervals;
   size_t configured_metrics = 0;
-  bool configured = false;
+  bool configured = false, asked_size = false;
 };
 inline FakeHardware* fake = nullptr;  // of the running test
 
@@ -62,7 +62,7 @@ inline PmLibrary fake_pm_library() {
   library.enable = [](kvet_pm_enable* p) {
     p->sampling = fake;
     fake->enabled += fake->enable_result == 0 ? 1 : 0;
-    fake->configured = false;
+    fake->configured = fake->asked_size = false;
     return fake->enable_result;
   };
   library.disable = [](kvet_pm_object*) {
@@ -120,10 +120,14 @@ inline PmLibrary fake_pm_library() {
     return result;
   };
   library.get_image_size = [](kvet_pm_image_size* p) {
+    fake->asked_size = true;
     p->image_size = sizeof(FakeImage) + p->max_samples * sizeof(FakeHardware::Sample);
     return 0;
   };
   library.image_initialize = [](kvet_pm_image_initialize* p) {
+    if (!fake->asked_size) {
+      return static_cast<int>(KVET_PM_INVALID_OPERATION);  // as on an H200, after the device was enabled anew
+    }
     auto* image = reinterpret_cast<FakeImage*>(p->image);
     image->count = image->completed = 0;
     image->most = (p->image_size - sizeof(FakeImage)) / sizeof(FakeHardware::Sample);

@@ -180,6 +180,11 @@ Result<void> PmSession::configure(std::vector<Metric> metrics) {
   if (auto set = set_config(); !set) {
     return set;
   }
+  return make_image();
+}
+
+// Also of a device that was taken anew: CUPTI initialises no image of which it was not asked the size before.
+Result<void> PmSession::make_image() {
   PmImage& image = configuration_.image;
   if (int code = image.make(library_, sampling_, configuration_.names, options_.samples_per_image);
       code != KVET_PM_SUCCESS) {
@@ -229,11 +234,13 @@ Result<void> PmSession::take_anew() {
   object.sampling = sampling_;
   library_.disable(&object);
   sampling_ = nullptr;
-  Result<void> done = enable();
-  if (done) {
-    done = set_config();
+  if (auto enabled = enable(); !enabled) {
+    return enabled;
   }
-  return done ? reset_image() : done;
+  if (auto set = set_config(); !set) {
+    return set;
+  }
+  return make_image();
 }
 
 Result<void> PmSession::start() {

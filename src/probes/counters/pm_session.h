@@ -91,6 +91,7 @@ class PmSession {
   [[nodiscard]] Result<std::vector<uint8_t>> config_image(void* host, const std::vector<const char*>& names) const;
   [[nodiscard]] void* new_host() const;  // null where CUPTI refuses
   void free_host(void* host) const;
+  Result<void> make_image();
   Result<void> reset_image();
   [[nodiscard]] std::unexpected<Error> refused(const char* step, int code) const;
 

@@ -118,8 +118,8 @@ void define(CLI::App& app, RecordOptions& options) {
   add_duration(
       app, "--interval", [&](int64_t value) { options.interval_ns = value; },
       "Between two counter samples, such as 20us");
-  app.add_flag("--no-detail", options.no_detail,
-               "Leave out instructions, tensor cycles and L2 sectors: a third of what sampling costs");
+  app.add_flag("--detail", options.detail,
+               "Sample instructions, tensor cycles and L2 sectors, too: half as much again of what sampling costs");
   add_duration(
       app, "--burst", [&](int64_t value) { options.burst_ns = value; },
       "How long the bursts last in which samples come every 10us, at random times; 0s: none. Default: 5ms, at most "

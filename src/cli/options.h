@@ -27,7 +27,7 @@ struct RecordOptions {
   int64_t delay_ns = 0;
   CountersChoice counters = CountersChoice::pm;
   std::optional<int64_t> interval_ns;  // of the counters; empty: what the mode takes by default
-  bool no_detail = false;
+  bool detail = false;
   std::optional<int64_t> burst_ns, burst_every_ns;  // of finer samples: how long (0: none), how far apart on average
   bool pulses = true;  // short kernels of kvet's own before and after, which fix the counters' clock
   TierChoice tier = TierChoice::automatic;

@@ -42,7 +42,7 @@ int run_record(const RecordOptions& options) {
                                        .burst_ns = options.burst_ns,
                                        .burst_every_ns = options.burst_every_ns,
                                        .pulses = options.pulses,
-                                       .detail = !options.no_detail,
+                                       .detail = options.detail,
                                        .tier = tier_choice(options.tier),
                                        .discard = options.discard,
                                        .meta = options.meta,

@@ -7,6 +7,7 @@
 #include <limits>
 #include <unordered_map>
 
+#include "base/quadrature.h"
 #include "questions/residency_flows.h"
 #include "questions/residency_range.h"
 #include "questions/residency_sets.h"
@@ -323,7 +324,7 @@ void Sweep::give(size_t index, const Sample& sample, const Readings& readings, D
   auto range_of = [&](const Estimated& estimated, bool ranged, double box_low, double box_high, double ages) {
     ShareRange range{std::max(0.0, box_low), std::min(box_high, readings.warps + tolerance)};
     if (!any_open) {
-      const double width = 3.3 * std::hypot(estimated.prior_error, estimated.reading_error) + tolerance / 10;
+      const double width = 3.3 * in_quadrature(estimated.prior_error, estimated.reading_error) + tolerance / 10;
       range = {std::max(range.low, estimated.value - width), std::min(range.high, estimated.value + width)};
     } else if (ranged) {
       range = range_.of(weight);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/quadrature.h"
 #include "questions/make_finding.h"
 #include "questions/share_cost.h"
 
@@ -184,7 +185,7 @@ std::optional<Unknown> total_of(Total& total, const Capture& capture, const std:
         without[block] += result.estimate->without_block[block];
       }
       own += result.estimate->own;
-      solo_error = std::hypot(solo_error, result.estimate->solo_error);
+      solo_error = in_quadrature(solo_error, result.estimate->solo_error);
       model_error += result.estimate->model_error;
       estimates.push_back(std::move(*result.estimate));
     }
@@ -240,7 +241,7 @@ CrossCheck cross_check(const Total& total, const Unit& unit, double scale) {
   // Per ns of co-run time, both.
   const double own = total.own / total.sampled_ns, alone = total.alone_cost / total.alone_denominator;
   const double half = std::sqrt(total.variance) / total.sampled_ns;
-  const double noise = std::hypot(half, 1.96 * std::sqrt(total.alone_variance) / total.alone_denominator);
+  const double noise = in_quadrature(half, 1.96 * std::sqrt(total.alone_variance) / total.alone_denominator);
   CrossCheck check;
   check.widen = std::max(0.0, std::abs(own - alone) - noise) * total.sampled_ns * scale;
   const double whole = total.device / total.sampled_ns;

@@ -24,7 +24,7 @@ struct RecordOptions {
   std::optional<int64_t> interval_ns;  // of the counters; empty: the sampler's default
   std::optional<int64_t> burst_ns, burst_every_ns;  // bursts of finer samples: length (0: none), mean distance
   bool pulses = true;  // short kernels of kvet's own before and after, which fix the counters' clock
-  bool detail = true;  // of the counters: instructions, tensor cycles and L2 sectors, too
+  bool detail = false;  // of the counters: instructions, tensor cycles and L2 sectors, too
   TierChoice tier = TierChoice::automatic;
   bool discard = false;                // the injected library throws its records away
   std::vector<std::pair<std::string, std::string>> meta;

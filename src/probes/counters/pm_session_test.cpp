@@ -23,6 +23,7 @@ class Session : public testing::Test {
   }
   [[nodiscard]] Result<std::unique_ptr<PmSession>> open(uint32_t samples_per_image = 16) const {
     PmOptions options;
+    options.detail = true;
     options.samples_per_image = samples_per_image;
     return PmSession::open(library, 0, options);
   }
@@ -123,7 +124,7 @@ TEST_F(Session, LosesNoSampleThatIsHalfDecoded) {
 }
 
 TEST_F(Session, DetailCanBeLeftOut) {
-  auto session = PmSession::open(library, 0, {.detail = false});
+  auto session = PmSession::open(library, 0, {});
   ASSERT_TRUE(session);
   EXPECT_EQ(hardware.configured_metrics, 10u);
   EXPECT_EQ(missing_fields((*session)->metrics(), MetricGroup::fingerprint), "");

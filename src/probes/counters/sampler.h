@@ -15,7 +15,7 @@ struct SamplerArguments {
   CounterMode mode = CounterMode::performance_monitor;
   uint64_t interval_ns = 100'000;
   BurstPlan bursts;
-  bool detail = true;
+  bool detail = false;
   int data_descriptor = -1;  // messages go there
   int control_descriptor = -1;  // eight bytes: stop, and how many ms there are to drain; its end: the recorder is gone
   std::vector<std::string> library_paths;

@@ -37,7 +37,7 @@ struct SamplerOptions {
   CounterMode mode = CounterMode::performance_monitor;
   int64_t interval_ns = 100'000;  // 2,000 (2 µs) to 1,000,000,000
   BurstPlan bursts;  // left out where the interval is not longer than theirs; at most 10 ms each
-  bool detail = true;  // instructions, tensor cycles and L2 sectors, too
+  bool detail = false;  // instructions, tensor cycles and L2 sectors, too
   // More places to look for libcupti (folders or files): what the target has mapped, a Python package's
   // nvidia/cu13/lib. The search: $KVET_CUPTI_PATH, the loader's own search, /usr/local/cuda*, then these.
   std::vector<std::string> library_paths;

@@ -22,6 +22,10 @@ enum kvet_sampler_message_kind {
   KVET_SAMPLER_ANCHOR = 10,
 };
 
+// What the recorder writes into the control pipe when the sampler is to stop: how many ms there are to drain, and whether pulses
+// are to be left out at the end, since the target lives on.
+#define KVET_SAMPLER_STOP_WITHOUT_PULSES (1ull << 63)
+
 struct kvet_sampler_header {
   kvet_u32 kind;  // enum kvet_sampler_message_kind
   kvet_u32 size;  // of header and body together

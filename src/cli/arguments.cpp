@@ -130,6 +130,9 @@ void define(CLI::App& app, RecordOptions& options) {
   app.add_flag_callback(
       "--no-pulses", [&options] { options.pulses = false; },
       "Run no kernels of kvet's own: they fix the counters' clock, 2 ms before the start and 2 ms after the end");
+  app.add_flag_callback(
+      "--pulses", [&options] { options.pulses = true; },
+      "Run them beside a running target, too: that takes memory of the GPU, and its calls may wait for 0.2 s");
   add_choice<TierChoice>(app, "--tier", options.tier,
                          {{"auto", TierChoice::automatic},
                           {"host", TierChoice::host},

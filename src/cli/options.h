@@ -29,7 +29,7 @@ struct RecordOptions {
   std::optional<int64_t> interval_ns;  // of the counters; empty: what the mode takes by default
   bool detail = false;
   std::optional<int64_t> burst_ns, burst_every_ns;  // of finer samples: how long (0: none), how far apart on average
-  bool pulses = true;  // short kernels of kvet's own before and after, which fix the counters' clock
+  std::optional<bool> pulses;  // short kernels of kvet's own before and after; empty: while no target runs
   TierChoice tier = TierChoice::automatic;
   bool discard = false;  // hidden: the library throws its records away, to measure its own cost
   std::vector<std::pair<std::string, std::string>> meta;

@@ -23,7 +23,9 @@ struct RecordOptions {
   Counters counters = Counters::pm;
   std::optional<int64_t> interval_ns;  // of the counters; empty: the sampler's default
   std::optional<int64_t> burst_ns, burst_every_ns;  // bursts of finer samples: length (0: none), mean distance
-  bool pulses = true;  // short kernels of kvet's own before and after, which fix the counters' clock
+  // Short kernels of kvet's own before and after, which fix the counters' clock. Empty: while no target runs; opening a
+  // context keeps a running one's calls waiting, and takes memory from it.
+  std::optional<bool> pulses;
   bool detail = false;  // of the counters: instructions, tensor cycles and L2 sectors, too
   TierChoice tier = TierChoice::automatic;
   bool discard = false;                // the injected library throws its records away

@@ -156,7 +156,7 @@ Result<void> Recording::start_counters() {
     case Counters::off: sampler.mode = probes::CounterMode::off; break;
   }
   sampler.interval_ns = options_.interval_ns.value_or(sampler.interval_ns);
-  sampler.pulses = options_.pulses;
+  sampler.pulses = options_.pulses.value_or(!options_.pid.has_value());
   sampler.detail = options_.detail;
   sampler.bursts.length_ns = static_cast<uint64_t>(options_.burst_ns.value_or(sampler.bursts.length_ns));
   sampler.bursts.period_ns = static_cast<uint64_t>(options_.burst_every_ns.value_or(sampler.bursts.period_ns));

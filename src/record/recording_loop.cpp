@@ -301,7 +301,7 @@ void Recording::drain() {
   }
   if (sampler_) {
     constexpr auto patience = std::chrono::seconds(10);
-    sampler_->stop(sink_, patience);
+    sampler_->stop(sink_, patience, !running || options_.pulses.value_or(false));
   }
   report_losses();
 }

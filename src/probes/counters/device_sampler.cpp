@@ -88,41 +88,39 @@ void DeviceSampler::run() {
     in_turns_ = interval_ns_ < finest_continuous_ns;
     schedule_.begin(monotonic_ns());
     while (in_turns_ ? sleep_ms(turn_ms) : sleep_ms(more ? 0 : decode_period_ms)) {
-      if (!wait_while_held()) {
-        break;
-      }
-      if (in_turns_) {
-        if (!turn()) {
-          break;
-        }
-        continue;
-      }
-      if (!decode_once(more)) {
-        break;
-      }
-      report_lag();
-      if (session_->unsettled() && !settle()) {
-        break;
-      }
-      if (more && too_many_full_images()) {
-        in_turns_ = true;
-        send_status(
-            KVET_SAMPLER_STATE_DEGRADED,
-            fmt::format("samples every {} ns come faster than this machine decodes them: from then on they come "
-                        "in turns of {} ms with pauses. Take a longer --interval",
-                        interval_ns_, turn_ms));
-      }
-      if (tap_.collecting()) {
-        continue;
-      }
-      if (schedule_.due(monotonic_ns()) && !burst()) {
+      if (!go_on(more, turn_ms) && !recover()) {
         break;
       }
     }
     wait_for_stop();
     drain();
   }
+  session_->close();
   done_ = true;
+}
+
+bool DeviceSampler::go_on(bool& more, int turn_ms) {
+  if (!wait_while_held()) {
+    return false;
+  }
+  if (in_turns_) {
+    return turn();
+  }
+  if (!decode_once(more)) {
+    return false;
+  }
+  report_lag();
+  if (session_->unsettled() && !settle()) {
+    return false;
+  }
+  if (more && too_many_full_images()) {
+    in_turns_ = true;
+    send_status(KVET_SAMPLER_STATE_DEGRADED,
+                fmt::format("samples every {} ns come faster than this machine decodes them: from then on they come "
+                            "in turns of {} ms with pauses. Take a longer --interval",
+                            interval_ns_, turn_ms));
+  }
+  return tap_.collecting() || !schedule_.due(monotonic_ns()) || burst();
 }
 
 void DeviceSampler::wait_for_stop() {
@@ -212,10 +210,7 @@ bool DeviceSampler::decode_once(bool& more) {
   }
   writer_.flush();
   more = decoded->more;
-  if (decoded->overflow) {
-    restart_after_overflow();
-  }
-  return true;
+  return !decoded->overflow || restart_after_overflow();
 }
 
 void DeviceSampler::take(const PmSample& sample) {
@@ -271,7 +266,7 @@ void DeviceSampler::send_status(kvet_sampler_state state, const std::string& tex
   writer_.send(KVET_SAMPLER_STATUS, status);
 }
 
-void DeviceSampler::restart_after_overflow() {
+bool DeviceSampler::restart_after_overflow() {
   // With a full buffer the hardware has stopped. What it holds is decoded first, then sampling starts anew; the guard
   // sees the hole between the two and counts it as lost to the overflow.
   if (++overflows_ == 1) {
@@ -281,30 +276,47 @@ void DeviceSampler::restart_after_overflow() {
                             interval_ns_));
   }
   auto stopped = session_->stop();
-  decode_rest();
+  (void)decode_rest();
   guard_.restarted(SampleGuard::Restart::overflow, interval_ns_);
   if (auto started = session_->start(); !started) {
-    send_status(KVET_SAMPLER_STATE_DEGRADED, "sampling ended after an overflow: " + started.error().message());
+    send_status(KVET_SAMPLER_STATE_DEGRADED, "sampling stopped after an overflow: " + started.error().message());
+    return false;
   }
+  return true;
 }
 
-void DeviceSampler::decode_rest() {
+bool DeviceSampler::recover() {
+  constexpr int tries = 30;
+  constexpr int pause_ms = 2'000;
+  for (int i = 0; i < tries && sleep_ms(pause_ms); ++i) {
+    guard_.restarted(SampleGuard::Restart::failure, interval_ns_);
+    session_->set_interval(interval_ns_);
+    if (session_->start()) {
+      last_progress_ns_ = monotonic_ns();
+      return true;
+    }
+  }
+  return false;
+}
+
+bool DeviceSampler::decode_rest() {
+  bool complete = true;
   for (bool more = true; more;) {
     auto decoded = session_->decode([this](const PmSample& sample) { take(sample); });
     last_progress_ns_ = monotonic_ns();
+    complete = complete && decoded && !decoded->overflow;
     more = decoded && (decoded->more || decoded->samples > 0);
   }
+  return complete;
 }
 
 // CUPTI does not start anew while samples wait to be decoded (error 999 on an H200), so all are decoded between.
 bool DeviceSampler::change_interval(uint64_t interval_ns) {
   auto stopped = session_->stop();
-  decode_rest();
-  guard_.restarted(SampleGuard::Restart::planned, interval_ns);
+  guard_.restarted(decode_rest() ? SampleGuard::Restart::planned : SampleGuard::Restart::overflow, interval_ns);
   session_->set_interval(interval_ns);
   if (auto started = session_->start(); !started) {
-    send_status(KVET_SAMPLER_STATE_DEGRADED,
-                "sampling ended at a change of its interval: " + started.error().message());
+    send_status(KVET_SAMPLER_STATE_DEGRADED, "sampling stopped at a planned pause: " + started.error().message());
     return false;
   }
   return true;
@@ -316,7 +328,9 @@ bool DeviceSampler::burst() {
   bool going_on = change_interval(plan.interval_ns);
   if (going_on) {
     // What the burst brings is decoded afterwards: at 10 µs decoding is slower than the hardware.
-    (void)sleep_ms(static_cast<int>(std::max<uint64_t>(1, plan.length_ns / 1'000'000)));
+    if (!sleep_ms(static_cast<int>(std::max<uint64_t>(1, plan.length_ns / 1'000'000)))) {
+      return true;  // the recording ends in it: draining does the rest
+    }
     going_on = change_interval(interval_ns_);
   }
   schedule_.begin(monotonic_ns());
@@ -352,13 +366,17 @@ bool DeviceSampler::wait_while_held() {
     }
   }
   auto stopped = session_->stop();
-  decode_rest();
+  const bool complete = decode_rest();
   writer_.flush();
   {
     std::unique_lock lock(mutex_);
     holding_ = true;
+    last_progress_ns_ = INT64_MAX;  // it hangs in nothing
     changed_.notify_all();
     changed_.wait(lock, [this] { return !hold_wanted_ || stopping_; });
+  }
+  if (!complete) {
+    guard_.restarted(SampleGuard::Restart::overflow, interval_ns_);
   }
   const bool going_on = change_interval(interval_ns_);
   const std::lock_guard lock(mutex_);
@@ -388,6 +406,9 @@ DeviceSampler::Account DeviceSampler::account() const {
 }
 
 void DeviceSampler::report_lag() {
+  if (guard_.restarted()) {
+    return;  // nothing came since
+  }
   const int64_t lag_ns = monotonic_ns() - (static_cast<int64_t>(newest_ns_) + clock_offset_ns_);
   if (lag_ns > lag_limit_ns && lag_ns > 2 * worst_lag_ns_) {
     worst_lag_ns_ = lag_ns;
@@ -415,7 +436,7 @@ void DeviceSampler::drain() {
   }
   // A few samples are always cut off by the stop itself. Longer than that: still in the buffer, or never sampled.
   const uint64_t end_ns = guard_.last_end_ns();
-  if (stop_raw_ns > end_ns + 50'000'000) {
+  if (stop_raw_ns > end_ns + 50'000'000 && !guard_.pausing()) {
     send_loss(KVET_SAMPLER_LOSS_UNDRAINED, (stop_raw_ns - end_ns) / interval_ns_, end_ns, stop_raw_ns);
   }
 }

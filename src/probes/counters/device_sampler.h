@@ -58,18 +58,22 @@ class DeviceSampler {
  private:
   void run();
   bool begin();  // starts, finds the clock's bounds, sends them and the first samples
+  bool go_on(bool& more, int turn_ms);  // one round; false: sampling could not go on
   bool decode_once(bool& more);
   void take(const PmSample& sample);
   void send(const kvet_sampler_sample& sample);
   void send_loss(kvet_sampler_loss_kind kind, uint64_t count, uint64_t first_ns, uint64_t last_ns);
   void send_status(kvet_sampler_state state, const std::string& text);
-  void restart_after_overflow();
+  bool restart_after_overflow();
+  // After sampling could not go on (another client may have taken the counters meanwhile): tries again for a while. False:
+  // it will not come back, or a stop was requested.
+  bool recover();
   // Samples at a finer interval for a moment. False: sampling could not go on afterwards.
   bool burst();
   // Samples for a moment, then stops to decode: where decoding is slower than the hardware. False as for burst().
   bool turn();
   bool change_interval(uint64_t interval_ns);
-  void decode_rest();
+  bool decode_rest();  // false: the hardware's buffer had run over, or decoding failed
   void report_lag();
   bool wait_while_held();  // false: sampling could not go on
   bool too_many_full_images();

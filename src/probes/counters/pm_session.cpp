@@ -44,13 +44,18 @@ Result<std::unique_ptr<PmSession>> PmSession::open(const PmLibrary& library, siz
 }
 
 PmSession::~PmSession() {
+  close();
+  free_host(configuration_.host);
+}
+
+void PmSession::close() {
   if (sampling_ != nullptr) {
     [[maybe_unused]] auto stopped = stop();
     KVET_PM_PARAMETERS(kvet_pm_object, sampling, disable);
     disable.sampling = sampling_;
     library_.disable(&disable);
+    sampling_ = nullptr;
   }
-  free_host(configuration_.host);
 }
 
 void* PmSession::new_host() const {
@@ -230,10 +235,7 @@ Result<void> PmSession::reset_image() {
 }
 
 Result<void> PmSession::take_anew() {
-  KVET_PM_PARAMETERS(kvet_pm_object, sampling, object);
-  object.sampling = sampling_;
-  library_.disable(&object);
-  sampling_ = nullptr;
+  close();
   if (auto enabled = enable(); !enabled) {
     return enabled;
   }
@@ -244,7 +246,7 @@ Result<void> PmSession::take_anew() {
 }
 
 Result<void> PmSession::start() {
-  if (next_interval_ns_ != options_.interval_ns) {
+  if (next_interval_ns_ != options_.interval_ns || sampling_ == nullptr) {
     options_.interval_ns = next_interval_ns_;
     if (auto anew = take_anew(); !anew) {
       return anew;

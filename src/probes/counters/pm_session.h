@@ -47,6 +47,7 @@ class PmSession {
   // H200), the device is given back and taken anew; what was not decoded is then lost.
   Result<void> start();
   Result<void> stop();
+  void close();  // gives the device back; nothing can be started or decoded any more
   // For the next start, which then takes the device anew: CUPTI says yes to another configuration of a device that was
   // configured, and goes on with the old one. That takes 0.17 s on an H200. Call it stopped, with everything decoded.
   void set_interval(uint64_t interval_ns) { next_interval_ns_ = interval_ns; }

@@ -29,19 +29,32 @@ struct Running {
   std::mutex mutex;
   std::condition_variable changed;
   std::optional<Result<clocks::PulseTrain>> train;
+  bool abandoned = false;
 };
 
 Result<clocks::PulseTrain> run_with_limit(DeviceSampler& sampler, const AnchorPlan& plan) {
   auto running = std::make_shared<Running>();
   // The sampler is never destroyed before the process ends.
   std::thread([running, plan, &sampler] {
-    auto train = run_pulse_train(plan.ordinal, plan.interval_ns, plan.limit, [&](bool on) { sampler.hold(on); });
+    auto train = run_pulse_train(plan.ordinal, plan.interval_ns, plan.limit, [&](bool on) {
+      {
+        const std::lock_guard lock(running->mutex);
+        if (running->abandoned) {
+          return false;
+        }
+      }
+      sampler.hold(on);
+      return true;
+    });
     const std::lock_guard lock(running->mutex);
     running->train.emplace(std::move(train));
     running->changed.notify_all();
   }).detach();
   std::unique_lock lock(running->mutex);
   if (!running->changed.wait_for(lock, plan.limit, [&] { return running->train.has_value(); })) {
+    running->abandoned = true;
+    lock.unlock();
+    sampler.hold(false);
     return fail(ErrorKind::unavailable, fmt::format("the driver did not come back within {} ms", plan.limit.count()));
   }
   return std::move(*running->train);

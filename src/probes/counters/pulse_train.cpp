@@ -31,22 +31,22 @@ constexpr uint32_t most_pulses = 32, fewest_pulses = 8;
 // Sampling goes on at the end of this, whatever happens.
 class Quiet {
  public:
-  explicit Quiet(const std::function<void(bool)>& hold) : hold_(hold) { hold_(true); }
+  explicit Quiet(const std::function<bool(bool)>& hold) : hold_(hold) { hold_(true); }
   ~Quiet() { hold_(false); }
   Quiet(const Quiet&) = delete;
   Quiet& operator=(const Quiet&) = delete;
 
  private:
-  const std::function<void(bool)>& hold_;
+  const std::function<bool(bool)>& hold_;
 };
 
 class Train {
  public:
-  Train(gpu_work::Context context, uint64_t interval_ns, nanoseconds limit)
+  Train(gpu_work::Context context, uint64_t interval_ns, std::chrono::steady_clock::time_point end)
       : context_(std::move(context)),
         plan_(plan_pulses(interval_ns)),
         interval_ns_(static_cast<int64_t>(interval_ns)),
-        end_(std::chrono::steady_clock::now() + limit),
+        end_(end),
         random_(static_cast<uint64_t>(monotonic_ns())) {}
 
   Result<void> prepare();  // what may take long
@@ -227,7 +227,8 @@ PulsePlan plan_pulses(uint64_t interval_ns) {
 }
 
 Result<clocks::PulseTrain> run_pulse_train(int ordinal, uint64_t interval_ns, nanoseconds limit,
-                                           const std::function<void(bool)>& hold_sampling) {
+                                           const std::function<bool(bool)>& hold_sampling) {
+  const auto end = std::chrono::steady_clock::now() + limit;
   auto driver = gpu_work::load_driver();
   if (!driver) {
     return std::unexpected(driver.error());
@@ -237,11 +238,13 @@ Result<clocks::PulseTrain> run_pulse_train(int ordinal, uint64_t interval_ns, na
   if (!context) {
     return std::unexpected(context.error());
   }
-  Train train(std::move(*context), interval_ns, limit);
+  Train train(std::move(*context), interval_ns, end);
   if (auto prepared = train.prepare(); !prepared) {
     return std::unexpected(prepared.error());
   }
-  hold_sampling(false);
+  if (!hold_sampling(false) || std::chrono::steady_clock::now() > end) {
+    return fail(ErrorKind::unavailable, "opening a context took too long");
+  }
   auto result = train.run();
   hold_sampling(true);  // the context is closed before sampling goes on
   return result;

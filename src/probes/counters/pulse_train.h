@@ -22,9 +22,10 @@ struct PulsePlan {
 
 // `ordinal`: CUDA's own. Calls of the driver may hang: run it on a thread that can be left behind. Errors are unavailable.
 // `hold_sampling`: called with true before and false after what keeps every other user of the driver waiting (opening and
-// closing the context), so that samples pause instead of being lost.
+// closing the context), so that samples pause instead of being lost. Where it says false, nobody waits for the train any more,
+// and none is run.
 [[nodiscard]] Result<clocks::PulseTrain> run_pulse_train(int ordinal, uint64_t interval_ns,
                                                          std::chrono::nanoseconds limit,
-                                                         const std::function<void(bool)>& hold_sampling);
+                                                         const std::function<bool(bool)>& hold_sampling);
 
 }  // namespace kvet::probes

@@ -24,7 +24,7 @@ SampleGuard::Answer SampleGuard::next(uint64_t start_ns, uint64_t end_ns) {
     if (restarted_ == Restart::planned) {
       paused_ns_ += start_ns - last_end_ns_;
     } else {
-      answer.loss = Loss{restarted_ ? KVET_SAMPLER_LOSS_OVERFLOW : KVET_SAMPLER_LOSS_GAP,
+      answer.loss = Loss{restarted_ == Restart::overflow ? KVET_SAMPLER_LOSS_OVERFLOW : KVET_SAMPLER_LOSS_GAP,
                          intervals(start_ns - last_end_ns_), last_end_ns_, start_ns};
     }
   }
@@ -37,7 +37,7 @@ void SampleGuard::restarted(Restart why, uint64_t interval_ns) {
   first_ = true;
   interval_ns_ = interval_ns;
   // An overflow stays one, however often sampling starts anew before the next sample.
-  if (restarted_ != Restart::overflow) {
+  if (!restarted_ || restarted_ == Restart::planned) {
     restarted_ = why;
   }
 }

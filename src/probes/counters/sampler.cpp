@@ -75,6 +75,7 @@ class Sampler {
   std::vector<uint32_t> reported_hanging_;
   std::atomic<bool> stopping_ = false;
   std::atomic<bool> ready_ = false;
+  bool pulses_after_ = true;
 };
 
 void Sampler::send_status(uint32_t device, kvet_sampler_state state, const std::string& text) {
@@ -377,13 +378,17 @@ bool Sampler::told_to_stop(int64_t& drain_ns) {
   if (count != sizeof(drain_ms)) {
     ::_exit(0);  // the recorder is gone: nobody wants the rest
   }
+  if ((drain_ms & KVET_SAMPLER_STOP_WITHOUT_PULSES) != 0) {
+    pulses_after_ = false;
+    drain_ms &= ~KVET_SAMPLER_STOP_WITHOUT_PULSES;
+  }
   drain_ns = static_cast<int64_t>(std::min<uint64_t>(drain_ms, 600'000)) * 1'000'000;
   return true;
 }
 
 void Sampler::stop(int64_t drain_ns) {
   const int64_t deadline_ns = monotonic_ns() + drain_ns;
-  if (ready_) {
+  if (ready_ && pulses_after_) {
     fix_clocks(KVET_SAMPLER_AFTER, std::min(pulses_after_limit, std::chrono::milliseconds(drain_ns / 3'000'000)));
   }
   stopping_ = true;

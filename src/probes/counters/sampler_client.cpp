@@ -96,7 +96,7 @@ class Client final : public SamplerClient {
 
   void poll(EventSink& sink) override;
   bool wait_ready(EventSink& sink, std::chrono::milliseconds limit) override;
-  void stop(EventSink& sink, std::chrono::milliseconds limit) override;
+  void stop(EventSink& sink, std::chrono::milliseconds limit, bool pulses) override;
 
   [[nodiscard]] int descriptor() const override { return data_.get(); }
   [[nodiscard]] bool sampling() const override { return data_.valid() && decoder_.sampling(); }
@@ -318,11 +318,12 @@ bool Client::wait_ready(EventSink& sink, std::chrono::milliseconds limit) {
   return sampling();
 }
 
-void Client::stop(EventSink& sink, std::chrono::milliseconds limit) {
+void Client::stop(EventSink& sink, std::chrono::milliseconds limit, bool pulses) {
   const auto deadline = Clock::now() + limit;
   if (control_.valid()) {
     // How long it may go on handing over what the hardware buffer holds; the rest of the limit is for the pipe.
-    const auto drain_ms = static_cast<uint64_t>(limit.count() * 8 / 10);
+    const auto drain_ms =
+        static_cast<uint64_t>(limit.count() * 8 / 10) | (pulses ? 0 : KVET_SAMPLER_STOP_WITHOUT_PULSES);
     // A dead child makes this fail; SIGPIPE must not end the recorder.
     sigset_t pipe_signal, before;
     sigemptyset(&pipe_signal);

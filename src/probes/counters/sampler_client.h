@@ -68,7 +68,8 @@ class SamplerClient {
   // facts (meta keys) `counters.mode` (as achieved), `counters.interval_ns`, `counters.status`, `counters.metrics`,
   // `counters.processor_time_ns` (and how much of it CUPTI decoded and evaluated), `counters.bursts`, `counters.paused_ns`
   // and `driver_version`.
-  virtual void stop(EventSink& sink, std::chrono::milliseconds limit) = 0;
+  // `pulses` false: none at the end, whatever the options say (the target lives on).
+  virtual void stop(EventSink& sink, std::chrono::milliseconds limit, bool pulses = true) = 0;
 
   [[nodiscard]] virtual int descriptor() const = 0;  // for poll(2); −1 once the child has ended
   [[nodiscard]] virtual bool sampling() const = 0;  // at least one GPU delivers samples now

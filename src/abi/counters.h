@@ -187,7 +187,7 @@ struct kvet_sampler_end {
   kvet_u64 samples_sent;
   kvet_u64 processor_time_ns;  // of the sampler, all threads
   kvet_u64 decode_processor_ns, evaluate_processor_ns;  // CUPTI's part of it: decoding samples, evaluating metrics
-  kvet_u64 bursts;     // on all devices
+  kvet_u64 bursts;  // on all devices
   kvet_u64 paused_ns;  // without samples by plan, around bursts, all devices together
 };
 

@@ -81,12 +81,11 @@ DoctorFindings with_calibrations() {
                           .buffer_bytes = 1 << 30,
                           .notes = {"clocks were \033[31mlowered"}};
   for (size_t i = 0; i < measured.calibration.rates.size(); ++i) {
-    measured.calibration.rates[i] = {.best = 4'500'000'000'000 - i * 1'000'000'000'000,
-                                     .median = 1'000'000'000'000,
-                                     .lowest = 900'000'000'000};
+    measured.calibration.rates[i] = {
+        .best = 4'500'000'000'000 - i * 1'000'000'000'000, .median = 1'000'000'000'000, .lowest = 900'000'000'000};
   }
-  findings.calibrations = {measured,
-                           {"/cache/2.toml", "00000000000000000000000000000002", {}, "made with driver 1, and 2 runs now"}};
+  findings.calibrations = {
+      measured, {"/cache/2.toml", "00000000000000000000000000000002", {}, "made with driver 1, and 2 runs now"}};
   return findings;
 }
 

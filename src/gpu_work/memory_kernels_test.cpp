@@ -120,7 +120,8 @@ TEST(MemoryKernels, ReadRandomSectorsWhole) {
   }
   EXPECT_EQ(total, accesses);
   EXPECT_EQ(memory.loads.upper_bound(first + 32 * sectors - 1), memory.loads.end()) << "outside";
-  EXPECT_NE(memory.loads, run("kvet_dram_random", {records, first, sectors, accesses, 0x3c6ef362}).loads) << "another seed";
+  EXPECT_NE(memory.loads, run("kvet_dram_random", {records, first, sectors, accesses, 0x3c6ef362}).loads)
+      << "another seed";
 }
 
 TEST(MemoryKernels, StampEveryBlock) {

@@ -454,7 +454,7 @@ TEST_F(PackerTest, AnMpsClientHasItsLimit) {
   const struct {
     const char* text;
     uint32_t centipercent;
-  } limits[] = {{"25", 2500}, {"12.5", 1250}, {"33.333", 3333}, {"100", 10'000}, {"101", 0},
+  } limits[] = {{"25", 2500}, {"12.5", 1250}, {"33.333", 3333}, {"100", 10'000},   {"101", 0},
                 {"", 0},      {"half", 0},    {"-5", 0},        {"99999999999", 0}};
   kvet_cupti_context2 record = green_context();
   record.is_green_context = 0;

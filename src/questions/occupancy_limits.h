@@ -50,7 +50,7 @@ struct Theoretical {
   BlockLimits limits;
   std::optional<ClusterBounds>
       modelled_clusters;  // where the launch has clusters and the driver's figure is not recorded;
-      // blocks_per_sm and occupancy are then those at the most
+  // blocks_per_sm and occupancy are then those at the most
 };
 // Empty where the block size is unknown. `sms`: how many the launch may use (MPS and green contexts allow fewer than there are); 0:
 // unknown, then clusters are left out.

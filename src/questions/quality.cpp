@@ -61,9 +61,11 @@ Explanation explain(LossKind kind) {
     case LossKind::unjoined:
       return {"they refer to something that was not recorded", "expected at the edges of a recording"};
     case LossKind::ended_without_exit_handlers:
-      return {"so many processes ended without their exit handlers (a signal, _exit, exec): what CUPTI still held is missing, "
-              "a tenth of a second of records as a rule",
-              "let them end by exit(), or let the part that counts end before they do"};
+      return {
+          "so many processes ended without their exit handlers (a signal, _exit, exec): what CUPTI still held is "
+          "missing, "
+          "a tenth of a second of records as a rule",
+          "let them end by exit(), or let the part that counts end before they do"};
   }
   return {"for an unknown reason", ""};
 }

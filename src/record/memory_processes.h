@@ -25,7 +25,8 @@ class MemoryProcesses {
   struct Sender {
     ProcessId process;
     std::optional<probes::Table> table;
-    std::optional<ProcessId> before_exec;  // the program that ran before in the same process: nothing more comes from it
+    std::optional<ProcessId>
+        before_exec;  // the program that ran before in the same process: nothing more comes from it
   };
   std::optional<Sender> sender(const kvet_batch_header& header, int64_t now_ns, int64_t recording_since_ns);
 

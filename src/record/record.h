@@ -28,7 +28,7 @@ struct RecordOptions {
   std::optional<bool> pulses;
   bool detail = false;  // of the counters: instructions, tensor cycles and L2 sectors, too
   TierChoice tier = TierChoice::automatic;
-  bool discard = false;                // the injected library throws its records away
+  bool discard = false;  // the injected library throws its records away
   std::vector<std::pair<std::string, std::string>> meta;
   std::string kvet_version;
   std::string sampler_program = "/proc/self/exe";  // empty: neither counters nor NVML readings

@@ -38,7 +38,7 @@ class PatternMaker {
  private:
   [[nodiscard]] bool tells_apart(const std::string& raw, std::string_view literal) const;
   std::unordered_map<std::string, uint32_t> ids_;  // of the raw names in the index
-  NameIndex index_;                                // raw and decoded names
+  NameIndex index_;  // raw and decoded names
 };
 
 // Decodes and shortens each name once.

@@ -66,17 +66,18 @@ Result<FileHeader> read_file_header(const std::string& path) {
   if (version > format_version) {
     return fail(
         ErrorKind::bad_input,
-        fmt::format("the capture has format version {}, and this kvet reads version {}", version, format_version),
-        path, "use a newer kvet");
+        fmt::format("the capture has format version {}, and this kvet reads version {}", version, format_version), path,
+        "use a newer kvet");
   }
   if (version < 1) {
     return fail(ErrorKind::bad_input, fmt::format("the capture says format version {}, which never existed", version),
                 path, "fetch the file again");
   }
   if (version < format_version) {
-    return fail(ErrorKind::bad_input,
-                fmt::format("the capture has format version {}, and this kvet reads version {}", version, format_version),
-                path, "record again, or read it with the kvet that made it");
+    return fail(
+        ErrorKind::bad_input,
+        fmt::format("the capture has format version {}, and this kvet reads version {}", version, format_version), path,
+        "record again, or read it with the kvet that made it");
   }
   FileHeader header{static_cast<uint64_t>(status.st_size), 0};
   struct stat wal{};

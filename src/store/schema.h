@@ -126,7 +126,8 @@ void describe(V& v, R& row) {
   v.integer("context_id", row.context_id, "As `execution` and `transfer` of the same process have it.");
   v.enumeration("sharing", row.sharing, "How its process shares the device with others.");
   v.boolean("green", row.green, "1: a green context, which may use part of the SMs.");
-  v.integer("parent_context_id", row.parent_context_id, "The context that a green one was made from; 0: none, or unknown.");
+  v.integer("parent_context_id", row.parent_context_id,
+            "The context that a green one was made from; 0: none, or unknown.");
   v.integer("multiprocessors", row.multiprocessors, "SMs that a green context may use; NULL: all, or unknown.");
   v.real("mps_thread_percent", row.mps_thread_percent,
          "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE of an MPS client; NULL: not set.");

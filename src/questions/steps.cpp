@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <limits>
-#include <regex>
 #include <unordered_map>
 
+#include "base/pattern.h"
 #include "questions/nccl_parts.h"
 #include "questions/streams.h"
 
@@ -56,17 +56,17 @@ void judge(Named& named) {
 
 std::optional<Steps> by_ranges(const Capture& capture, const std::string& pattern) {
   std::map<std::string, Named> names;
-  std::optional<std::regex> wanted;
+  std::optional<Pattern> wanted;
   if (!pattern.empty()) {
-    try {
-      wanted.emplace(pattern);
-    } catch (const std::regex_error&) {
+    auto compiled = Pattern::compile(pattern);
+    if (!compiled) {
       return std::nullopt;
     }
+    wanted.emplace(std::move(*compiled));
   }
   for (const Range& range : capture.ranges) {
     const std::string& name = capture.text(range.name);
-    if (!wanted || std::regex_search(name, *wanted)) {
+    if (!wanted || wanted->found_in(name)) {
       names[wanted ? pattern : without_numbers(name)].spans[range.process.value].push_back(
           {range.start_ns, range.end_ns});
     }

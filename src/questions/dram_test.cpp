@@ -93,7 +93,7 @@ TEST(Dram, SaturatedTimeByTheSpecification) {
   }
   device.sample(0, 4'000'000, 10'000);
   const auto findings = dram(device.capture, device.set("k"));
-  const Finding& saturated = expect_value(findings, "dram.saturated", 25, 1e-9, Evidence::measured);
+  const Finding saturated = expect_value(findings, "dram.saturated", 25, 1e-9, Evidence::measured);
   EXPECT_NE(saturated.sentence.find("92% of its theoretical peak"), std::string::npos) << saturated.sentence;
 }
 
@@ -110,7 +110,7 @@ TEST(Dram, SaturatedTimeAtTheMixThatWasCalibrated) {
     device.run(read, 7, at + 500'000, at + 900'000, Load{.read_bytes_per_ns = 3700});
   }
   device.sample(0, 4'000'000, 10'000);
-  const Finding& saturated =
+  const Finding saturated =
       expect_value(dram(device.capture, device.set("copy")), "dram.saturated", 100, 1e-9, Evidence::measured);
   EXPECT_NE(saturated.sentence.find("as calibrated on this device"), std::string::npos) << saturated.sentence;
   expect_value(dram(device.capture, device.set("read")), "dram.saturated", 0, 1e-9, Evidence::measured);
@@ -134,7 +134,7 @@ TEST(Dram, ShortKernelsAreSplit) {
   }
   device.sample(0, at, 10'000);
   const auto findings = dram(device.capture, device.set("^k"));
-  const Finding& solo = expect_value(findings, "dram.solo", 3e12, 1e-3, Evidence::attributed);
+  const Finding solo = expect_value(findings, "dram.solo", 3e12, 1e-3, Evidence::attributed);
   EXPECT_TRUE(solo.interval);
   // It writes nothing, and that is known; its neighbour writes.
   const Finding* write = find(findings, "dram.solo.write");

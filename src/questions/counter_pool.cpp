@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "questions/sample_check.h"
+
 namespace kvet::questions {
 namespace {
 
@@ -34,7 +36,7 @@ DeviceSamples device_samples(const Capture& capture, DeviceId device) {
   DeviceSamples result;
   std::vector<double> lengths;
   for (const Sample& sample : capture.samples) {
-    if (sample.device == device && sample.end_ns > sample.start_ns) {
+    if (sample.device == device && sample.end_ns > sample.start_ns && possible(sample, capture.devices[device.value])) {
       result.samples.push_back(&sample);
       lengths.push_back(static_cast<double>(sample.end_ns - sample.start_ns));
     }

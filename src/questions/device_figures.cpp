@@ -8,6 +8,7 @@
 #include "questions/make_finding.h"
 #include "questions/occupancy_limits.h"
 #include "questions/quality_parts.h"
+#include "questions/sample_check.h"
 
 namespace kvet::questions {
 namespace {
@@ -88,7 +89,8 @@ void add_device_figures(std::vector<Finding>& findings, const Capture& capture) 
   const int64_t to = time_fact(capture, "window.to_ns").value_or(std::numeric_limits<int64_t>::max());
   std::vector<Sums> sums(capture.devices.size());
   for (const Sample& sample : capture.samples) {
-    if (sample.start_ns < from || sample.end_ns > to || sample.end_ns <= sample.start_ns) {
+    if (sample.start_ns < from || sample.end_ns > to || sample.end_ns <= sample.start_ns ||
+        !possible(sample, capture.devices[sample.device.value])) {
       continue;
     }
     Sums& of = sums[sample.device.value];

@@ -34,6 +34,18 @@ TEST(DeviceFigures, Window) {
   EXPECT_NEAR(value(device, "occupancy.device"), 40, 1e-9);
 }
 
+// A sample that counts more warps than the SMs have slots says nothing: it was edited, or read wrongly.
+TEST(DeviceFigures, ASampleOfTheImpossibleIsLeftOut) {
+  PlantedDevice device;
+  device.ghost(0, 500'000, {.warps = 0.4 * PlantedDevice::slots});
+  device.sample(0, 1'000'000, 10'000);
+  Sample& edited = device.capture.samples[10];
+  ASSERT_GT(*edited.warp_cycles, 0);
+  edited.warp_cycles = *edited.warp_cycles * 3;  // 120% of the slots
+  // 49 of 99 samples with 40%.
+  EXPECT_NEAR(value(device, "occupancy.device"), 40.0 * 49 / 99, 1e-9);
+}
+
 // 0x4 is the power cap; 0x1, idle, holds nobody back.
 TEST(DeviceFigures, Throttled) {
   PlantedDevice device;

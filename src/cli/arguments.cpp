@@ -1,54 +1,16 @@
-// The only file that includes CLI11 (a heavy header).
+// The command line. Commands that work on files alone are defined in arguments_files.cpp.
 #include "cli/arguments.h"
 
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
-#include <map>
 
-#include "base/quantity.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "cli/arguments_common.h"
+#include "cli/arguments_files.h"
 
 namespace kvet::cli {
 
 namespace {
-
-// What a callback found wrong beyond what CLI11 checks; carried through CLI11 as its own exception.
-[[noreturn]] void refuse(const Error& error) { throw CLI::ValidationError(error.message()); }
-
-template <class T>
-T value_or_refuse(const Result<T>& result) {
-  if (!result) {
-    refuse(result.error());
-  }
-  return *result;
-}
-
-template <class Store>
-CLI::Option* add_duration(CLI::App& app, const std::string& name, Store store, const std::string& help) {
-  return app
-      .add_option_function<std::string>(
-          name, [store, name](const std::string& text) { store(value_or_refuse(parse_duration_ns(text, name))); }, help)
-      ->type_name("TIME");
-}
-
-template <class Choice>
-CLI::Option* add_choice(CLI::App& app, const std::string& name, Choice& into, std::map<std::string, Choice> choices,
-                        const std::string& type, const std::string& help) {
-  return app
-      .add_option_function<std::string>(
-          name,
-          [&into, choices = std::move(choices), name, type](const std::string& text) {
-            auto found = choices.find(text);
-            if (found == choices.end()) {
-              refuse({ErrorKind::usage, "'" + text + "' is none of " + type, name, ""});
-            }
-            into = found->second;
-          },
-          help)
-      ->type_name(type);
-}
 
 void add_claim(CLI::App& app, std::optional<double>& into) {
   app.add_option_function<std::string>(
@@ -56,15 +18,6 @@ void add_claim(CLI::App& app, std::optional<double>& into) {
          "What was claimed: baseline time ÷ candidate time, such as 1.38")
       ->type_name("R");
 }
-
-void add_kernels(CLI::App& app, std::vector<std::string>& into, const std::string& otherwise) {
-  app.add_option("--kernel", into, "Pattern of the kernel's name; may be given several times. Without it: " + otherwise)
-      ->type_name("RE")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-}
-
-void add_json(CLI::App& app, bool& into) { app.add_flag("--json", into, "JSON on stdout instead of text"); }
 
 void add_accept(CLI::App& app, std::vector<std::string>& into) {
   app.add_option_function<std::string>(
@@ -283,6 +236,8 @@ constexpr Definition definitions[] = {
      define_as<KernelsOptions>},
     {"report", "FILE... [OPTIONS]", "Answer the four questions for every kernel of a capture",
      define_as<ReportOptions>},
+    {"import", "FILE... -o CAPTURE [OPTIONS]", "Make a capture of other tools' files", define_as<ImportOptions>},
+    {"export", "FILE --format FORMAT [OPTIONS]", "Hand a capture to other tools", define_as<ExportOptions>},
     {"compare", "BASE... --against CAND... [OPTIONS]", "Decide on a claim from captures of both arms",
      define_as<CompareOptions>},
 };

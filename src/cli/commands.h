@@ -16,6 +16,8 @@ int run_try(const TryOptions& options);
 int run_init(const InitOptions& options);
 int run_validate(const ValidateOptions& options);
 int run_doctor(const DoctorOptions& options);
+int run_import(const ImportOptions& options);
+int run_export(const ExportOptions& options);
 int run_sampler(const InternalOptions& options);
 
 // One entry of the table: a name and what to do with the options that were parsed under it.

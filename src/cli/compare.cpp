@@ -1,8 +1,8 @@
 // kvet compare: a verdict from captures that exist already.
 #include "base/terminal.h"
 #include "cli/commands.h"
+#include "cli/read_any.h"
 #include "cli/verdict_output.h"
-#include "store/reader.h"
 #include "validate/result_files.h"
 #include "verdict/comparison.h"
 
@@ -22,8 +22,7 @@ int run_compare(const CompareOptions& options) {
   comparison.decision.isolated_reason = "captures alone do not hold the isolated runs";
   comparison.frame.kernels = options.kernels;
   comparison.isolated = options.isolated;
-  auto verdict =
-      verdict::compare(inputs, comparison, [](const verdict::Input& input) { return store::read_capture(input.path); });
+  auto verdict = verdict::compare(inputs, comparison, [](const verdict::Input& input) { return read_any(input.path); });
   if (!verdict) {
     return report_error(verdict.error());
   }

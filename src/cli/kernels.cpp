@@ -10,9 +10,9 @@
 #include "base/version.h"
 #include "cli/commands.h"
 #include "cli/kernel_list.h"
+#include "cli/read_any.h"
 #include "report/kernel_table.h"
 #include "report/names.h"
-#include "store/reader.h"
 
 namespace kvet::cli {
 namespace {
@@ -70,7 +70,7 @@ report::KernelTable table_of(std::map<std::string, Merged> all, std::vector<std:
 int run_kernels(const KernelsOptions& options) {
   std::map<std::string, Merged> all;
   for (size_t file = 0; file < options.files.size(); ++file) {
-    const auto capture = store::read_capture(options.files[file]);
+    const auto capture = read_any(options.files[file]);
     if (!capture) {
       return report_error(capture.error());
     }

@@ -22,6 +22,8 @@ constexpr Command commands[] = {
     command<KernelsOptions, run_kernels>("kernels"),
     command<ReportOptions, run_report>("report"),
     command<CompareOptions, run_compare>("compare"),
+    command<ImportOptions, run_import>("import"),
+    command<ExportOptions, run_export>("export"),
     command<InternalOptions, run_sampler>("__sampler"),  // hidden: the recorder's child
 };
 

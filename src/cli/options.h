@@ -61,6 +61,20 @@ struct CompareOptions {
   bool json = false;
 };
 
+// kvet import
+struct ImportOptions {
+  std::vector<std::string> files;
+  std::string output;
+};
+
+// kvet export
+enum class ExportFormat : uint8_t { perfetto, chrome, otlp, prometheus, csv };
+struct ExportOptions {
+  std::string file;
+  ExportFormat format = ExportFormat::perfetto;
+  std::string output;  // empty: stdout
+};
+
 // What `try` and `validate` have in common: how the experiment is run.
 struct ExperimentOptions {
   std::string output;  // result folder; empty: a new one, named after the time
@@ -110,6 +124,6 @@ struct InternalOptions {
 };
 
 using Options = std::variant<RecordOptions, ReportOptions, KernelsOptions, CompareOptions, TryOptions, InitOptions,
-                             ValidateOptions, DoctorOptions, InternalOptions>;
+                             ValidateOptions, DoctorOptions, ImportOptions, ExportOptions, InternalOptions>;
 
 }  // namespace kvet::cli

@@ -9,9 +9,9 @@
 #include "base/version.h"
 #include "cli/commands.h"
 #include "cli/kernel_list.h"
+#include "cli/read_any.h"
 #include "questions/questions.h"
 #include "report/report.h"
-#include "store/reader.h"
 
 #include <unistd.h>
 
@@ -71,7 +71,7 @@ std::vector<Finding> ask(const Capture& capture, const questions::KernelSet& ker
 }
 
 Result<report::CaptureReport> report_on(const std::string& path, const ReportOptions& options) {
-  auto read = store::read_capture(path);
+  auto read = read_any(path);
   if (!read) {
     return std::unexpected(read.error());
   }

@@ -5,13 +5,18 @@
 
 #include <random>
 
+#include "database/sqlite.h"
 #include "store/reader.h"
 #include "store/schema.h"
-#include "store/sqlite.h"
 #include "store/test_support.h"
 #include "store/writer.h"
 
 namespace kvet::store {
+
+using database::execute;
+using database::open_database;
+using database::prepare;
+
 namespace {
 
 // A small capture with a few rows of every kind.

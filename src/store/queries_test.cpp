@@ -1,12 +1,18 @@
 // The documented queries of docs/queries/, run by SQLite alone on a small capture whose answers were worked out by hand.
 #include <gtest/gtest.h>
 
+#include "database/sqlite.h"
 #include "store/reader.h"
-#include "store/sqlite.h"
 #include "store/test_support.h"
 #include "store/writer.h"
 
 namespace kvet::store {
+
+using database::DatabaseHandle;
+using database::execute;
+using database::open_database;
+using database::StatementHandle;
+
 namespace {
 
 using Rows = std::vector<std::string>;

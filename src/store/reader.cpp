@@ -7,13 +7,20 @@
 #include <map>
 #include <utility>
 
+#include "database/sqlite.h"
 #include "store/clock.h"
 #include "store/file_header.h"
 #include "store/rules.h"
 #include "store/schema.h"
-#include "store/sqlite.h"
 
 namespace kvet::store {
+
+using database::DatabaseHandle;
+using database::execute;
+using database::open_database;
+using database::prepare;
+using database::sqlite_error;
+
 namespace {
 
 constexpr const char* damaged_advice =

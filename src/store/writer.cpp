@@ -16,12 +16,20 @@
 #include <unordered_map>
 
 #include "base/file_descriptor.h"
+#include "database/sqlite.h"
 #include "store/file_header.h"
 #include "store/rules.h"
 #include "store/schema.h"
-#include "store/sqlite.h"
 
 namespace kvet::store {
+
+using database::DatabaseHandle;
+using database::execute;
+using database::open_database;
+using database::prepare;
+using database::sqlite_error;
+using database::StatementHandle;
+
 namespace {
 
 // Binds the columns of one row, in order. Failures of sqlite3_bind_* show up when the statement is stepped.

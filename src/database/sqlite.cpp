@@ -1,10 +1,10 @@
-#include "store/sqlite.h"
+#include "database/sqlite.h"
 
 #include <fmt/core.h>
 
 #include <cstring>
 
-namespace kvet::store {
+namespace kvet::database {
 
 Error sqlite_error(sqlite3* database, const std::string& path, ErrorKind kind) {
   const int code = database != nullptr ? sqlite3_errcode(database) : SQLITE_NOMEM;
@@ -67,4 +67,4 @@ Result<void> execute(sqlite3* database, const std::string& sql, const std::strin
   return {};
 }
 
-}  // namespace kvet::store
+}  // namespace kvet::database

@@ -1,4 +1,4 @@
-// RAII over SQLite's C API. Only store/ includes this.
+// RAII over SQLite's C API. The one place that includes sqlite3.h.
 #pragma once
 
 #include <sqlite3.h>
@@ -9,7 +9,7 @@
 
 #include "base/result.h"
 
-namespace kvet::store {
+namespace kvet::database {
 
 struct CloseDatabase {
   void operator()(sqlite3* database) const { sqlite3_close_v2(database); }
@@ -28,4 +28,4 @@ Result<void> execute(sqlite3* database, const std::string& sql, const std::strin
 // What SQLite says about its last failure, as an error about the file at `path`.
 [[nodiscard]] Error sqlite_error(sqlite3* database, const std::string& path, ErrorKind kind);
 
-}  // namespace kvet::store
+}  // namespace kvet::database

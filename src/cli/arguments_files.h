@@ -1,0 +1,15 @@
+// The definitions of the commands that turn files into other files; arguments.cpp has the rest.
+#pragma once
+
+#include "cli/options.h"
+
+namespace CLI {
+class App;
+}
+
+namespace kvet::cli {
+
+void define(CLI::App& app, ImportOptions& options);
+void define(CLI::App& app, ExportOptions& options);
+
+}  // namespace kvet::cli

@@ -1,0 +1,37 @@
+#include "import/import.h"
+
+#include <array>
+#include <cstdio>
+#include <memory>
+#include <string_view>
+
+namespace kvet::importing {
+namespace {
+
+std::string_view first_bytes(const std::string& path, std::array<char, 512>& into) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rbe"), &std::fclose);
+  return file ? std::string_view(into.data(), std::fread(into.data(), 1, into.size(), file.get())) : std::string_view{};
+}
+
+}  // namespace
+
+std::optional<Format> detect(const std::string& path) {
+  std::array<char, 512> buffer{};
+  const std::string_view bytes = first_bytes(path, buffer);
+  constexpr size_t application_id = 68;  // https://www.sqlite.org/fileformat2.html, section 1.3; a capture sets it
+  if (bytes.starts_with(std::string_view("SQLite format 3\0", 16)) && bytes.size() >= application_id + 4) {
+    return bytes.substr(application_id, 4) == std::string_view("\0\0\0\0", 4) ? std::optional(Format::nsys_sqlite)
+                                                                              : std::nullopt;
+  }
+  const size_t text = bytes.find_first_not_of(" \t\r\n");
+  if (bytes.starts_with("\x1f\x8b") || (text != std::string_view::npos && (bytes[text] == '{' || bytes[text] == '['))) {
+    return Format::kineto_json;
+  }
+  return std::nullopt;
+}
+
+Result<void> import_files(const std::vector<std::string>& paths, EventSink& /*sink*/) {
+  return fail(ErrorKind::internal, "is not read yet", paths.empty() ? "" : paths.front());
+}
+
+}  // namespace kvet::importing

@@ -1,0 +1,25 @@
+// Other tools' files, as events into a sink. The files come from strangers: nothing in them is trusted.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "model/event_sink.h"
+
+namespace kvet::importing {
+
+enum class Format : uint8_t {
+  nsys_sqlite,  // what `nsys export --type sqlite` writes
+  kineto_json,  // the PyTorch profiler's trace, plain or in gzip
+};
+
+// What a file is, from its first bytes; empty: none of these (it may be a capture, or nothing that kvet reads).
+[[nodiscard]] std::optional<Format> detect(const std::string& path);
+
+// Reads the files into one capture. All times keep the files' own clock, shifted by one offset per file so that the first
+// event of the earliest is at 0 where the files do not share a clock. Errors are bad_input: what is wrong, and where.
+Result<void> import_files(const std::vector<std::string>& paths, EventSink& sink);
+
+}  // namespace kvet::importing

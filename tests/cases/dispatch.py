@@ -231,8 +231,9 @@ def out_of_its_quota(folder):
     planted = recording.truth("quota")
     check(len(planted) == ROUNDS, f"{len(planted)} rows of truth, not {ROUNDS}")
     total, wall = sum(row[3] for row in planted), sum(end - start for _, start, end, _ in planted)
-    # 20 ms in each 100, and it spins all the time: kept from the CPU for four fifths, less what the first period allows.
-    check(said >= 0.6 * wall, f"throttled for {said} of {wall} ns: the quota did not do what it was asked")
+    # 20 ms in each 100, and it spins all the time: kept from the CPU for four fifths where nobody else wants it. Where others do,
+    # it takes longer to use its quota up.
+    check(said >= 0.2 * wall, f"throttled for {said} of {wall} ns: the quota did not do what it was asked")
     times = {"preempted": 0, "throttled": 0}
     for reason, start, _, end in recording.of_thread(planted[0][0]):
         for name in times:

@@ -1,9 +1,13 @@
 #include "import/import.h"
 
 #include <array>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <memory>
 #include <string_view>
+
+#include "import/formats.h"
 
 namespace kvet::importing {
 namespace {
@@ -30,8 +34,34 @@ std::optional<Format> detect(const std::string& path) {
   return std::nullopt;
 }
 
-Result<void> import_files(const std::vector<std::string>& paths, EventSink& /*sink*/) {
-  return fail(ErrorKind::internal, "is not read yet", paths.empty() ? "" : paths.front());
+Result<void> import_files(const std::vector<std::string>& paths, EventSink& sink) {
+  std::optional<Format> common;
+  for (const std::string& path : paths) {
+    const auto format = detect(path);
+    if (!format) {
+      errno = 0;
+      const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rbe"), &std::fclose);
+      if (!file) {
+        return fail(ErrorKind::bad_input, std::string("could not be opened: ") + std::strerror(errno), path,
+                    "Check the name and the permissions");
+      }
+      return fail(ErrorKind::bad_input, "is neither an Nsight Systems SQLite export nor a PyTorch profiler trace", path,
+                  "A .nsys-rep becomes one with `nsys export --type sqlite`");
+    }
+    if (common && *common != *format) {
+      return fail(ErrorKind::bad_input, "is of another format than " + paths.front(), path,
+                  "Their clocks have nothing in common: import Nsight Systems exports and PyTorch traces apart");
+    }
+    common = format;
+  }
+  if (!common) {
+    return fail(ErrorKind::usage, "no file was given to import");
+  }
+  switch (*common) {
+    case Format::kineto_json: return import_kineto(paths, sink);
+    case Format::nsys_sqlite: break;  // import_nsys, declared in formats.h
+  }
+  return fail(ErrorKind::bad_input, "is an Nsight Systems export, and these are not read yet", paths.front());
 }
 
 }  // namespace kvet::importing

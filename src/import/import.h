@@ -18,8 +18,9 @@ enum class Format : uint8_t {
 // What a file is, from its first bytes; empty: none of these (it may be a capture, or nothing that kvet reads).
 [[nodiscard]] std::optional<Format> detect(const std::string& path);
 
-// Reads the files into one capture. All times keep the files' own clock, shifted by one offset per file so that the first
-// event of the earliest is at 0 where the files do not share a clock. Errors are bad_input: what is wrong, and where.
+// Reads the files, all of one format, into one capture. All times keep the files' own clock. Where several files do not share
+// one, each is shifted so that its first event is at 0, and the meta key `import.clock` says so. Errors are bad_input: what is
+// wrong, and where.
 Result<void> import_files(const std::vector<std::string>& paths, EventSink& sink);
 
 }  // namespace kvet::importing

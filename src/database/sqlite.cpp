@@ -17,13 +17,13 @@ Error sqlite_error(sqlite3* database, const std::string& path, ErrorKind kind) {
       break;
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-      what = fmt::format("the capture is damaged ({})", what);
-      advice = "record again, or fetch the file again";
+      what = fmt::format("the file is damaged ({})", what);
+      advice = "fetch the file again, or make it again";
       break;
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-      what = "the capture is in use by another process";
-      advice = "wait until the recording has finished";
+      what = "the file is in use by another process";
+      advice = "wait until that has finished with it";
       break;
     case SQLITE_IOERR:
     case SQLITE_CANTOPEN:

@@ -1,13 +1,12 @@
 #include "store/reader.h"
 
 #include <fmt/core.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <map>
 #include <utility>
 
 #include "database/sqlite.h"
+#include "database/untrusted.h"
 #include "store/clock.h"
 #include "store/file_header.h"
 #include "store/rules.h"
@@ -16,12 +15,16 @@
 namespace kvet::store {
 
 using database::DatabaseHandle;
+using database::distrust;
 using database::execute;
 using database::open_database;
+using database::open_untrusted;
 using database::prepare;
 using database::sqlite_error;
 
 namespace {
+
+constexpr int64_t longest_value_bytes = text_limit_bytes + 4096;  // and of a row: a text, and everything beside it
 
 constexpr const char* damaged_advice =
     "the capture is damaged, or was not written by kvet: record again, or fetch the file again";
@@ -362,30 +365,6 @@ Result<Capture> Reader::read() {
   return std::move(capture_);
 }
 
-// A file: URI with everything escaped that could be taken for a query.
-std::string uri(const std::string& path, std::string_view query) {
-  std::string text = "file:";
-  for (const char c : path) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '/' ||
-                       c == '.' || c == '-' || c == '_';
-    text += plain ? std::string{c} : fmt::format("%{:02X}", static_cast<unsigned char>(c));
-  }
-  return text + std::string{query};
-}
-
-Result<void> distrust(sqlite3* database, const std::string& path) {
-  sqlite3_db_config(database, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
-  sqlite3_db_config(database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
-  sqlite3_db_config(database, SQLITE_DBCONFIG_DQS_DML, 0, nullptr);
-  sqlite3_db_config(database, SQLITE_DBCONFIG_DQS_DDL, 0, nullptr);
-  sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
-  sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
-  sqlite3_limit(database, SQLITE_LIMIT_LENGTH, static_cast<int>(text_limit_bytes) + 4096);
-  sqlite3_limit(database, SQLITE_LIMIT_ATTACHED, 0);
-  return execute(database, "PRAGMA cell_size_check=ON; PRAGMA mmap_size=0; PRAGMA busy_timeout=2000;", path,
-                 ErrorKind::bad_input);
-}
-
 }  // namespace
 
 Result<Capture> read_capture(const std::string& path) {
@@ -393,32 +372,9 @@ Result<Capture> read_capture(const std::string& path) {
   if (!header) {
     return std::unexpected(header.error());
   }
-  // Without a log beside it nobody is writing: `immutable` needs no lock and no file in that folder, so read-only folders
-  // and media work. With one, SQLite needs its shared index (-shm) there, or must roll a journal back.
-  const bool alone = header->wal_bytes == 0 && ::access((path + "-journal").c_str(), F_OK) != 0;
-  auto database = alone ? open_database(uri(path, "?immutable=1"), SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, path,
-                                        ErrorKind::bad_input)
-                        : open_database(path, SQLITE_OPEN_READWRITE, path, ErrorKind::bad_input);
+  auto database = open_untrusted(path, longest_value_bytes);
   if (!database) {
     return std::unexpected(database.error());
-  }
-  // Reading must not fold the log into the file: what a killed recorder left stays as it is.
-  sqlite3_db_config(database->get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
-  if (auto safe = distrust(database->get(), path); !safe) {
-    return std::unexpected(safe.error());
-  }
-  if (!alone) {
-    // The first read shows whether the log can be used.
-    if (auto probe = execute(database->get(), "SELECT 1 FROM sqlite_schema LIMIT 1", path, ErrorKind::bad_input);
-        !probe) {
-      const int code = sqlite3_errcode(database->get());
-      if (code == SQLITE_CANTOPEN || code == SQLITE_READONLY) {
-        return fail(ErrorKind::bad_input,
-                    "the capture has a log beside it, and reading that needs a folder that may be written", path,
-                    "copy the file together with its -wal (or -journal) to such a folder");
-      }
-      return std::unexpected(probe.error());
-    }
   }
   return Reader{path, std::move(*database), *header}.read();
 }
@@ -432,7 +388,7 @@ Result<void> annotate(const std::string& path, const std::vector<Meta>& facts) {
   if (!database) {
     return std::unexpected(database.error());
   }
-  if (auto safe = distrust(database->get(), path); !safe) {
+  if (auto safe = distrust(database->get(), path, longest_value_bytes); !safe) {
     return safe;
   }
   auto complete =

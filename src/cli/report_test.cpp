@@ -10,8 +10,8 @@
 #include <functional>
 #include <string>
 
+#include "base/safe_text.h"
 #include "report/json.h"
-#include "report/safe_text.h"
 #include "store/writer.h"
 
 namespace kvet::cli {
@@ -120,7 +120,7 @@ bool has(const std::string& text, std::string_view part) { return text.find(part
 void expect_lines_fit(const std::string& text, size_t width) {
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = std::min(text.find('\n', begin), text.size());
-    EXPECT_LE(report::display_width(text.substr(begin, end - begin)), width) << text.substr(begin, end - begin);
+    EXPECT_LE(display_width(text.substr(begin, end - begin)), width) << text.substr(begin, end - begin);
     begin = end + 1;
   }
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "report/safe_text.h"
+#include "base/safe_text.h"
 
 namespace kvet::report {
 namespace {

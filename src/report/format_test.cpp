@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "report/safe_text.h"
+#include "base/safe_text.h"
 
 namespace kvet::report {
 namespace {

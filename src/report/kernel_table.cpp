@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "base/safe_text.h"
 #include "report/format.h"
 #include "report/layout.h"
 #include "report/names.h"
-#include "report/safe_text.h"
 
 namespace kvet::report {
 namespace {

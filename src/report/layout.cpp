@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "report/safe_text.h"
+#include "base/safe_text.h"
 
 namespace kvet::report {
 namespace {

@@ -9,7 +9,7 @@
 #include <unordered_map>
 
 #include "base/demangle.h"
-#include "report/safe_text.h"
+#include "base/safe_text.h"
 
 namespace kvet::report {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "report/safe_text.h"
+#include "base/safe_text.h"
 
 namespace kvet::report {
 namespace {

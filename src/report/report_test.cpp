@@ -6,7 +6,7 @@
 #include <limits>
 #include <sstream>
 
-#include "report/safe_text.h"
+#include "base/safe_text.h"
 
 namespace kvet::report {
 namespace {

@@ -9,12 +9,12 @@
 #include <string_view>
 #include <vector>
 
+#include "base/safe_text.h"
 #include "report/finding_label.h"
 #include "report/format.h"
 #include "report/layout.h"
 #include "report/names.h"
 #include "report/report.h"
-#include "report/safe_text.h"
 
 namespace kvet::report {
 namespace {

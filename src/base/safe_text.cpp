@@ -1,4 +1,4 @@
-#include "report/safe_text.h"
+#include "base/safe_text.h"
 
 #include <fmt/core.h>
 
@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <iterator>
 
-namespace kvet::report {
+namespace kvet {
 namespace {
 
 constexpr char32_t invalid = 0xffffffff;
@@ -172,4 +172,4 @@ std::string pad_left(std::string_view text, size_t columns) {
   return std::string(columns > width ? columns - width : 0, ' ') + std::string(text);
 }
 
-}  // namespace kvet::report
+}  // namespace kvet

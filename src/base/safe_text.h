@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace kvet::report {
+namespace kvet {
 
 // Columns that well-formed UTF-8 takes on a terminal: East Asian wide characters and emoji two, combining marks none.
 // A simple table (Unicode 15, East_Asian_Width W and F, and general category Mn in the ranges in common use), not a full
@@ -24,4 +24,4 @@ namespace kvet::report {
 [[nodiscard]] std::string pad_right(std::string_view text, size_t columns);
 [[nodiscard]] std::string pad_left(std::string_view text, size_t columns);
 
-}  // namespace kvet::report
+}  // namespace kvet

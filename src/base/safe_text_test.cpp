@@ -1,8 +1,8 @@
-#include "report/safe_text.h"
+#include "base/safe_text.h"
 
 #include <gtest/gtest.h>
 
-namespace kvet::report {
+namespace kvet {
 namespace {
 
 TEST(SafeText, PlainTextIsUntouched) {
@@ -79,4 +79,4 @@ TEST(SafeText, WidthAndPadding) {
 }
 
 }  // namespace
-}  // namespace kvet::report
+}  // namespace kvet

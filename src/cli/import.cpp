@@ -1,10 +1,8 @@
 // kvet import: other tools' files become one capture.
-#include <filesystem>
-#include <system_error>
-
+#include "import/import.h"
+#include "base/output_file.h"
 #include "base/terminal.h"
 #include "cli/commands.h"
-#include "import/import.h"
 #include "store/writer.h"
 
 namespace kvet::cli {
@@ -25,23 +23,12 @@ Result<void> write_capture(const ImportOptions& options, const std::string& unfi
 }  // namespace
 
 int run_import(const ImportOptions& options) {
-  const std::string unfinished = options.output + ".unfinished";
-  Result<void> done = write_capture(options, unfinished);
-  std::error_code problem;
+  UnfinishedFile unfinished(options.output);
+  Result<void> done = write_capture(options, unfinished.name());
   if (done) {
-    std::filesystem::rename(unfinished, options.output, problem);
-    if (problem) {
-      done = fail(ErrorKind::internal, "could not be given its name: " + problem.message(), options.output,
-                  "Choose another name with -o");
-    }
+    done = unfinished.publish();
   }
-  if (!done) {
-    for (const char* suffix : {"", "-wal", "-shm", "-journal"}) {
-      std::filesystem::remove(unfinished + suffix, problem);
-    }
-    return report_error(done.error());
-  }
-  return 0;
+  return done ? 0 : report_error(done.error());
 }
 
 }  // namespace kvet::cli

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/output_file.h"
 #include "report/names.h"
 #include "store/reader.h"
 #include "validate/gpu_lock.h"
@@ -97,7 +98,7 @@ Result<void> Experiment::open_folder() {
     if (settings_.resume) {
       note("nothing to go on with in " + settings_.folder + ": beginning anew");
     }
-    if (auto kept = write_atomically(run_.folder + "/plan.toml", plan_.text); !kept) {
+    if (auto kept = write_whole_file(run_.folder + "/plan.toml", plan_.text); !kept) {
       return kept;
     }
   } else {

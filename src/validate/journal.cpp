@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/output_file.h"
 #include "report/json.h"
 #include "validate/result_files.h"
 
@@ -82,7 +83,7 @@ Result<void> save(const Journal& journal, const std::string& folder) {
   root.set("schema", schema).set("experiment", journal.experiment).set("plan", journal.plan);
   root.set("check_baseline", journal.check_baseline).set("check_candidate", journal.check_candidate);
   root.set("isolated", std::move(isolated)).set("blocks", std::move(blocks));
-  return write_atomically(journal_path(folder), root.dump(1) + "\n");
+  return write_whole_file(journal_path(folder), root.dump(1) + "\n");
 }
 
 Result<Journal> load_journal(const std::string& folder) {

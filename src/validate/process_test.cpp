@@ -11,6 +11,7 @@
 #include <set>
 #include <thread>
 
+#include "base/output_file.h"
 #include "validate/ready.h"
 #include "validate/result_files.h"
 #include "validate/schedule.h"
@@ -205,10 +206,10 @@ TEST(Schedule, AFixedNumberHasOneLook) {
 
 TEST(ResultFiles, AnInterruptedWriteLeavesTheOldFile) {
   const std::string path = temporary("file");
-  ASSERT_TRUE(write_atomically(path, "one"));
-  ASSERT_TRUE(write_atomically(path, "two"));
+  ASSERT_TRUE(write_whole_file(path, "one"));
+  ASSERT_TRUE(write_whole_file(path, "two"));
   EXPECT_EQ(*read_file(path), "two");
-  EXPECT_FALSE(write_atomically("/nowhere/at/all", "x"));
+  EXPECT_FALSE(write_whole_file("/nowhere/at/all", "x"));
   EXPECT_FALSE(make_folder(path + "/below/a/file"));
 }
 

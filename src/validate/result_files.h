@@ -9,8 +9,6 @@
 
 namespace kvet::validate {
 
-// Writes beside the target, syncs, renames: a reader sees the old file or the new one. Errors are unavailable.
-Result<void> write_atomically(const std::string& path, std::string_view content);
 // Whole content; bad_input where it cannot be read.
 Result<std::string> read_file(const std::string& path);
 // The folder and its parents; what exists already is fine.

@@ -1,0 +1,10 @@
+// kvet export --format chrome
+#include "cli/export_formats.h"
+
+namespace kvet::cli {
+
+Result<void> export_chrome(const Capture&, const std::string&) {
+  return fail(ErrorKind::internal, "is not written yet", "export");
+}
+
+}  // namespace kvet::cli

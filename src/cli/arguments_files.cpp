@@ -27,6 +27,7 @@ void define(CLI::App& app, ExportOptions& options) {
       ->required();
   app.add_option("-o,--output", options.output, "The file to write, or for csv the folder; without it: stdout")
       ->type_name("FILE");
+  add_kernels(app, options.kernels, "the five that ran longest. For otlp, prometheus and csv: whose findings");
   app.footer(
       "Examples:\n"
       "  kvet export run.kvet --format perfetto -o run.perfetto-trace\n"

@@ -7,12 +7,12 @@
 namespace kvet::cli {
 namespace {
 
-Result<void> export_as(ExportFormat format, const Capture& capture, const std::string& output) {
-  switch (format) {
-    case ExportFormat::perfetto: return export_perfetto(capture, output);
-    case ExportFormat::chrome: return export_chrome(capture, output);
+Result<void> export_as(const ExportOptions& options, Capture& capture) {
+  switch (options.format) {
+    case ExportFormat::perfetto: return export_perfetto(capture, options.output);
+    case ExportFormat::chrome: return export_chrome(capture, options.output);
+    case ExportFormat::prometheus: return export_prometheus(capture, options);
     case ExportFormat::otlp:
-    case ExportFormat::prometheus:
     case ExportFormat::csv: break;
   }
   return fail(ErrorKind::internal, "is not written yet", "export");
@@ -21,11 +21,11 @@ Result<void> export_as(ExportFormat format, const Capture& capture, const std::s
 }  // namespace
 
 int run_export(const ExportOptions& options) {
-  const auto capture = read_any(options.file);
+  auto capture = read_any(options.file);
   if (!capture) {
     return report_error(capture.error());
   }
-  const auto done = export_as(options.format, *capture, options.output);
+  const auto done = export_as(options, *capture);
   return done ? 0 : report_error(done.error());
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "cli/options.h"
 #include "model/capture.h"
 
 namespace kvet::cli {
@@ -12,5 +13,9 @@ namespace kvet::cli {
 // cannot be written is an internal error, exit status 70.
 Result<void> export_perfetto(const Capture& capture, const std::string& output);
 Result<void> export_chrome(const Capture& capture, const std::string& output);
+
+// Those that hold findings ask the four questions first, and cut the capture to the window that these are about. Errors are
+// also those of report_on.
+Result<void> export_prometheus(Capture& capture, const ExportOptions& options);
 
 }  // namespace kvet::cli

@@ -73,6 +73,7 @@ struct ExportOptions {
   std::string file;
   ExportFormat format = ExportFormat::perfetto;
   std::string output;  // empty: stdout
+  std::vector<std::string> kernels;  // patterns: whose findings; empty: the longest-running
 };
 
 // What `try` and `validate` have in common: how the experiment is run.

@@ -1,0 +1,43 @@
+#!/usr/bin/env python3
+"""Cuts small seeds for a fuzzer from the real files, where they are: seeds.py NAME FOLDER."""
+import gzip
+import json
+import os
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+DATA = os.environ.get("KVET_DATA", os.path.join(ROOT, "..", "shared", "data"))
+
+
+def kineto(folder):
+    """A trace with its head, and the first two events of each kind; as JSON and as gzip."""
+    for name in sorted(os.listdir(DATA)):
+        if not (name.startswith("kineto") and name.endswith(".json.gz")):
+            continue
+        with gzip.open(os.path.join(DATA, name)) as file:
+            trace = json.load(file)
+        kinds = {}
+        for event in trace["traceEvents"]:
+            kind = event.get("ph"), event.get("cat"), event["name"] if event.get("cat") in ("cuda_runtime", None) else ""
+            kinds.setdefault(kind, []).append(event)
+        events = [event for some in kinds.values() for event in some[:2] if len(json.dumps(event)) < 2000]
+        events += [event for event in trace["traceEvents"] if event["name"] == "record_param_comms"][:2]
+        head = {key: value for key, value in trace.items() if key != "traceEvents" and len(json.dumps(value)) < 4000}
+        for part in range(0, len(events), 8):
+            text = json.dumps({**head, "traceEvents": events[part:part + 8]}).encode()
+            write(folder, f"{name}.{part}.json", text)
+            if part == 0:
+                write(folder, f"{name}.{part}.json.gz", gzip.compress(text))
+                write(folder, f"{name}.ranks", text + b"\xff" + text.replace(b'"rank": 0', b'"rank": 1'))
+
+
+def write(folder, name, content):
+    with open(os.path.join(folder, name), "wb") as file:
+        file.write(content)
+
+
+if __name__ == "__main__":
+    if not os.path.isdir(DATA):
+        print(f"no {DATA}: the seeds are the committed corpus alone")
+    elif sys.argv[1] in globals():
+        globals()[sys.argv[1]](sys.argv[2])

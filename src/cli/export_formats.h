@@ -17,5 +17,6 @@ Result<void> export_chrome(const Capture& capture, const std::string& output);
 // Those that hold findings ask the four questions first, and cut the capture to the window that these are about. Errors are
 // also those of report_on.
 Result<void> export_prometheus(Capture& capture, const ExportOptions& options);
+Result<void> export_csv(Capture& capture, const ExportOptions& options);
 
 }  // namespace kvet::cli

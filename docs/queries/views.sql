@@ -11,6 +11,72 @@ SELECT source, device_id, from_ns AS zero_ns, offset_ns, drift_ns_per_s,
   lead(from_ns, 1, 9223372036854775807) OVER by_time AS end_ns
 FROM piece WINDOW by_time AS (PARTITION BY source, device_id ORDER BY from_ns, ordinal);
 
+CREATE TEMP VIEW processes AS SELECT
+  t.id,
+  t.pid,
+  t.parent_pid,
+  t.namespace_pid,
+  (SELECT value FROM string WHERE id = t.name_id) AS name,
+  (SELECT value FROM string WHERE id = t.command_line_id) AS command_line,
+  t.start_ns,
+  t.end_ns,
+  t.exit_code,
+  t.inject_status
+FROM process t;
+
+CREATE TEMP VIEW devices AS SELECT
+  t.id,
+  lower(hex(t.uuid)) AS uuid,
+  (SELECT value FROM string WHERE id = t.name_id) AS name,
+  t.compute_major,
+  t.compute_minor,
+  t.multiprocessors,
+  t.max_warps_per_multiprocessor,
+  t.max_blocks_per_multiprocessor,
+  t.max_registers_per_multiprocessor,
+  t.max_shared_bytes_per_multiprocessor,
+  t.max_shared_bytes_per_block,
+  t.memory_bytes,
+  t.memory_bandwidth_bytes_per_s,
+  t.l2_bytes,
+  (SELECT value FROM string WHERE id = t.driver_version_id) AS driver_version,
+  t.power_limit_milliwatts,
+  t.mig
+FROM device t;
+
+CREATE TEMP VIEW contexts AS SELECT
+  t.rowid AS id,
+  t.process_id,
+  t.device_id,
+  t.context_id,
+  (SELECT name FROM enumerator WHERE enumeration = 'context_sharing' AND value = t.sharing) AS sharing,
+  t.green,
+  t.parent_context_id,
+  t.multiprocessors,
+  t.mps_thread_percent
+FROM context t;
+
+CREATE TEMP VIEW kernel_shapes AS SELECT
+  t.id,
+  (SELECT value FROM string WHERE id = t.name_id) AS name,
+  t.grid_x,
+  t.grid_y,
+  t.grid_z,
+  t.block_x,
+  t.block_y,
+  t.block_z,
+  t.cluster_x,
+  t.cluster_y,
+  t.cluster_z,
+  t.registers_per_thread,
+  t.static_shared_bytes,
+  t.dynamic_shared_bytes,
+  t.shared_executed_bytes,
+  t.local_bytes_per_thread,
+  t.max_active_clusters,
+  t.code_hash
+FROM kernel_shape t;
+
 CREATE TEMP VIEW api_calls AS SELECT
   t.rowid AS id,
   t.process_id,
@@ -115,6 +181,18 @@ FROM collective_call t
   LEFT JOIN clock_piece c ON c.source = 0
     AND c.device_id IS NULL AND t.start_ns >= c.begin_ns AND t.start_ns < c.end_ns;
 
+CREATE TEMP VIEW communicators AS SELECT
+  t.rowid AS id,
+  t.process_id,
+  t.communicator,
+  t.parent,
+  t.rank,
+  t.ranks,
+  t.color,
+  (SELECT value FROM string WHERE id = t.unique_id_id) AS unique_id,
+  t.created_ns
+FROM communicator t;
+
 CREATE TEMP VIEW samples AS SELECT
   t.rowid AS id,
   t.device_id,
@@ -139,3 +217,27 @@ CREATE TEMP VIEW samples AS SELECT
 FROM sample t
   LEFT JOIN clock_piece c ON c.source = 2
     AND c.device_id IS t.device_id AND t.start_ns >= c.begin_ns AND t.start_ns < c.end_ns;
+
+CREATE TEMP VIEW device_readings AS SELECT
+  t.rowid AS id,
+  t.device_id,
+  t.time_ns,
+  t.power_milliwatts,
+  t.sm_clock_mhz,
+  t.memory_clock_mhz,
+  t.temperature_celsius,
+  t.throttle_reasons,
+  t.gpm_sm_occupancy_percent,
+  t.gpm_dram_percent,
+  t.gpm_sm_active_percent
+FROM device_reading t;
+
+CREATE TEMP VIEW losses AS SELECT
+  t.rowid AS id,
+  (SELECT name FROM enumerator WHERE enumeration = 'source' AND value = t.source) AS source,
+  (SELECT name FROM enumerator WHERE enumeration = 'loss_kind' AND value = t.kind) AS kind,
+  t.process_id,
+  t.lost_count,
+  t.first_ns,
+  t.last_ns
+FROM loss t;

@@ -139,6 +139,37 @@ std::string safe_text(std::string_view raw, size_t max_columns) {
   return out;
 }
 
+std::string valid_utf8(std::string_view raw) {
+  std::string out;
+  out.reserve(raw.size());
+  while (!raw.empty()) {
+    const std::string_view before = raw;
+    out += take(raw) == invalid ? std::string_view("\ufffd") : before.substr(0, before.size() - raw.size());
+  }
+  return out;
+}
+
+std::string json_without_unseen(std::string json) {
+  if (std::ranges::all_of(json, [](char c) { return static_cast<unsigned char>(c) < 0x7f; })) {
+    return json;
+  }
+  std::string out;
+  out.reserve(json.size());
+  for (std::string_view rest = json; !rest.empty();) {
+    const std::string_view before = rest;
+    const char32_t point = take(rest);
+    if (point < 0x7f || point == invalid || !is_in(unseen, point)) {
+      out += before.substr(0, before.size() - rest.size());
+    } else if (const auto number = static_cast<uint32_t>(point); number < 0x10000) {
+      out += fmt::format("\\u{:04x}", number);
+    } else {  // RFC 8259, section 7
+      out +=
+          fmt::format("\\u{:04x}\\u{:04x}", 0xd800 + ((number - 0x10000) >> 10), 0xdc00 + ((number - 0x10000) & 0x3ff));
+    }
+  }
+  return out;
+}
+
 std::string safe_text_middle(std::string_view raw, size_t max_columns) {
   // More than any place shows, and a bound on the work.
   constexpr size_t longest = 16 * 1024;

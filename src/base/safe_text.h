@@ -17,7 +17,14 @@ namespace kvet {
 // (\x1b, \u202e), newline and tab as \n and \t, bytes that are not UTF-8 become U+FFFD.
 [[nodiscard]] std::string safe_text(std::string_view raw, size_t max_columns = 4096);
 
-// The same, but what is left out is taken from the middle.
+// The text as it is, but with U+FFFD in place of each byte that is no part of well-formed UTF-8.
+[[nodiscard]] std::string valid_utf8(std::string_view raw);
+
+// JSON text with the characters that safe_text spells out as \u escapes: the same JSON, but harmless on a terminal. (Those below
+// U+0020 must be escaped inside strings already.)
+[[nodiscard]] std::string json_without_unseen(std::string json);
+
+// safe_text, but what is left out is taken from the middle.
 [[nodiscard]] std::string safe_text_middle(std::string_view raw, size_t max_columns);
 
 // `text` (already safe) with spaces behind or before it up to `columns`. Longer text comes back unchanged.

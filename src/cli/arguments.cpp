@@ -238,6 +238,8 @@ constexpr Definition definitions[] = {
      define_as<ReportOptions>},
     {"import", "FILE... -o CAPTURE [OPTIONS]", "Make a capture of other tools' files", define_as<ImportOptions>},
     {"export", "FILE --format FORMAT [OPTIONS]", "Hand a capture to other tools", define_as<ExportOptions>},
+    {"sql", "FILE [QUERY] [OPTIONS]", "Ask a capture a question of your own, in SQL; only reads",
+     define_as<SqlOptions>},
     {"compare", "BASE... --against CAND... [OPTIONS]", "Decide on a claim from captures of both arms",
      define_as<CompareOptions>},
 };

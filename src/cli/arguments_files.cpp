@@ -34,4 +34,42 @@ void define(CLI::App& app, ExportOptions& options) {
       "  kvet export run.kvet --format csv -o tables");
 }
 
+void define(CLI::App& app, SqlOptions& options) {
+  app.add_option("FILE", options.file, "The capture");
+  app.add_option("QUERY", options.query, "One statement; without it, and without the options below: standard input");
+  app.add_option("-f,--file", options.query_file, "Read the query from this file")->type_name("SQL");
+  app.add_option("--query", options.documented, "Run one of the documented queries")->type_name("NAME");
+  app.add_option_function<std::vector<std::string>>(
+         "--param",
+         [&](const std::vector<std::string>& pairs) {
+           options.parameters.clear();
+           for (const std::string& pair : pairs) {
+             const size_t equals = pair.find('=');
+             if (equals == 0 || equals == std::string::npos) {
+               refuse({ErrorKind::usage, "'" + pair + "' is not NAME=VALUE", "--param", ""});
+             }
+             options.parameters[pair.substr(0, equals)] = pair.substr(equals + 1);
+           }
+         },
+         "What :NAME in the query stands for; may be given several times")
+      ->type_name("NAME=VALUE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  add_choice<SqlFormat>(
+      app, "--format", options.format,
+      {{"table", SqlFormat::table}, {"csv", SqlFormat::csv}, {"json", SqlFormat::json}, {"jsonl", SqlFormat::jsonl}},
+      "table|csv|json|jsonl", "How to write the rows. Default: table");
+  add_duration(
+      app, "--timeout", [&](int64_t value) { options.timeout_ns = value; },
+      "End a query that computes for longer than this. Default: 60s");
+  app.add_flag("--list", options.list, "List the documented queries instead");
+  app.add_flag("--views", options.views, "List the views, with their columns and units, instead");
+  app.footer(
+      "Examples:\n"
+      "  kvet sql run.kvet \"SELECT name, count(*) FROM executions GROUP BY name\" --format csv\n"
+      "  kvet sql run.kvet --query occupancy --param kernel=%rms_norm%\n"
+      "  kvet sql --list\n"
+      "docs/sql.md says more.");
+}
+
 }  // namespace kvet::cli

@@ -11,5 +11,6 @@ namespace kvet::cli {
 
 void define(CLI::App& app, ImportOptions& options);
 void define(CLI::App& app, ExportOptions& options);
+void define(CLI::App& app, SqlOptions& options);
 
 }  // namespace kvet::cli

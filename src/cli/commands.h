@@ -18,6 +18,7 @@ int run_validate(const ValidateOptions& options);
 int run_doctor(const DoctorOptions& options);
 int run_import(const ImportOptions& options);
 int run_export(const ExportOptions& options);
+int run_sql(const SqlOptions& options);
 int run_sampler(const InternalOptions& options);
 
 // One entry of the table: a name and what to do with the options that were parsed under it.

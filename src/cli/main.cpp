@@ -24,6 +24,7 @@ constexpr Command commands[] = {
     command<CompareOptions, run_compare>("compare"),
     command<ImportOptions, run_import>("import"),
     command<ExportOptions, run_export>("export"),
+    command<SqlOptions, run_sql>("sql"),
     command<InternalOptions, run_sampler>("__sampler"),  // hidden: the recorder's child
 };
 

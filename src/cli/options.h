@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -76,6 +77,17 @@ struct ExportOptions {
   std::vector<std::string> kernels;  // patterns: whose findings; empty: the longest-running
 };
 
+// kvet sql: the query is `query`, else in `query_file`, else the documented one, else what comes on stdin.
+enum class SqlFormat : uint8_t { table, csv, json, jsonl };
+struct SqlOptions {
+  std::string file;  // may be empty where only lists are asked for
+  std::string query, query_file, documented;
+  std::map<std::string, std::string> parameters;
+  SqlFormat format = SqlFormat::table;
+  int64_t timeout_ns = 60'000'000'000;
+  bool list = false, views = false;
+};
+
 // What `try` and `validate` have in common: how the experiment is run.
 struct ExperimentOptions {
   std::string output;  // result folder; empty: a new one, named after the time
@@ -125,6 +137,6 @@ struct InternalOptions {
 };
 
 using Options = std::variant<RecordOptions, ReportOptions, KernelsOptions, CompareOptions, TryOptions, InitOptions,
-                             ValidateOptions, DoctorOptions, ImportOptions, ExportOptions, InternalOptions>;
+                             ValidateOptions, DoctorOptions, ImportOptions, ExportOptions, SqlOptions, InternalOptions>;
 
 }  // namespace kvet::cli

@@ -1,5 +1,7 @@
 #include "report/json.h"
 
+#include "base/safe_text.h"
+
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -221,7 +223,7 @@ bool Json::contains(std::string_view key) const {
 }
 
 std::string Json::dump(int indent) const {
-  return convert(*this).dump(indent, ' ', false, Ordered::error_handler_t::replace);
+  return json_without_unseen(convert(*this).dump(indent, ' ', false, Ordered::error_handler_t::replace));
 }
 
 Result<Json> Json::parse(std::string_view text, const std::string& subject) {

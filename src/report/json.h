@@ -5,7 +5,7 @@
 //   std::fputs(root.dump(2).c_str(), stdout);
 //
 // Text that is not valid UTF-8 is written with U+FFFD in place of the bad bytes; NaN and infinities become null, because
-// JSON has neither. Objects keep the order in which their keys were set.
+// JSON has neither. What a terminal would obey or not show is escaped. Objects keep the order in which their keys were set.
 #pragma once
 
 #include <concepts>

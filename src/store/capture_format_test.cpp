@@ -1,4 +1,4 @@
-// docs/capture-format.md and docs/queries/views.sql say what the code does. Where this fails after a change of the schema,
+// docs/capture-format.md, docs/sql.md and docs/queries/views.sql say what the code does. Where this fails after a change of the schema,
 // run the test with KVET_WRITE_DOCS=1 and read the difference.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
@@ -7,6 +7,7 @@
 #include <fstream>
 #include <map>
 
+#include "store/documented_queries.h"
 #include "store/schema.h"
 #include "store/test_support.h"
 #include "store/views.h"
@@ -62,14 +63,33 @@ std::string enumerations_section() {
 }
 
 std::string queries_section() {
+  const std::map<std::string_view, std::string_view> titles{
+      {"occupancy", "Occupancy: solo time and co-run time"},
+      {"dram", "DRAM: throughput while the kernel runs"},
+      {"off_cpu", "Dispatch: off-CPU time of the launching threads, by reason"},
+      {"starvation", "Dispatch: stream starvation"},
+      {"nccl", "NCCL: arrival wait and straggler"},
+      {"kernels", "What ran"},
+      {"losses", "What was not recorded"}};
   std::string text;
-  for (auto [name, title] : {std::pair{"occupancy", "Occupancy: solo time and co-run time"},
-                             std::pair{"dram", "DRAM: throughput while the kernel runs"},
-                             std::pair{"off_cpu", "Dispatch: off-CPU time of the launching threads, by reason"},
-                             std::pair{"starvation", "Dispatch: stream starvation"},
-                             std::pair{"nccl", "NCCL: arrival wait and straggler"}}) {
-    text += fmt::format("{}### {}\n\n`docs/queries/{}.sql`\n\n```sql\n{}```\n", text.empty() ? "" : "\n", title, name,
-                        read_bytes(docs + "queries/" + name + ".sql"));
+  for (const DocumentedQuery& query : documented_queries()) {
+    EXPECT_TRUE(titles.contains(query.name)) << query.name << " needs a title here";
+    EXPECT_EQ(query.sql, read_bytes(docs + "queries/" + std::string{query.name} + ".sql"));
+    text += fmt::format("{}### {}\n\n`docs/queries/{}.sql`\n\n```sql\n{}```\n", text.empty() ? "" : "\n",
+                        titles.contains(query.name) ? titles.at(query.name) : query.name, query.name, query.sql);
+  }
+  EXPECT_EQ(documented_queries().size(), titles.size());
+  return text;
+}
+
+std::string view_columns_section() {
+  std::string text;
+  for (const View& view : views()) {
+    text += fmt::format("{}### {}\n\n{}\n\n| column | unit | meaning |\n| --- | --- | --- |\n",
+                        text.empty() ? "" : "\n", view.name, view.prose);
+    for (const ViewColumn& column : view.columns) {
+      text += fmt::format("| `{}` | {} | {} |\n", column.name, column.unit, column.prose);
+    }
   }
   return text;
 }
@@ -79,11 +99,7 @@ std::string views_file() {
 }
 
 // The document with each generated part replaced by what the code says now.
-std::string expected_document(const std::string& document) {
-  const std::map<std::string, std::string> parts{{"tables", tables_section()},
-                                                 {"enumerations", enumerations_section()},
-                                                 {"queries", queries_section()},
-                                                 {"views", "```sql\n" + views_file() + "```\n"}};
+std::string with_parts(const std::string& document, const std::map<std::string, std::string>& parts) {
   std::string text = document;
   for (const auto& [name, content] : parts) {
     const std::string begin = "<!-- generated: " + name + " -->\n";
@@ -97,16 +113,23 @@ std::string expected_document(const std::string& document) {
   return text;
 }
 
-TEST(CaptureFormat, DocumentSaysWhatTheCodeDoes) {
-  const std::string document = read_bytes(docs + "capture-format.md");
-  ASSERT_FALSE(document.empty());
-  const std::string expected = expected_document(document);
+void hold(const std::string& name, const std::string& expected) {
   if (std::getenv("KVET_WRITE_DOCS") != nullptr) {
-    std::ofstream{docs + "queries/views.sql"} << views_file();
-    std::ofstream{docs + "capture-format.md"} << expected;
+    std::ofstream{docs + name} << expected;
   }
-  EXPECT_EQ(read_bytes(docs + "queries/views.sql"), views_file());
-  EXPECT_EQ(read_bytes(docs + "capture-format.md"), expected);
+  EXPECT_EQ(read_bytes(docs + name), expected);
+}
+
+TEST(CaptureFormat, DocumentsSayWhatTheCodeDoes) {
+  const std::string format = read_bytes(docs + "capture-format.md"), sql = read_bytes(docs + "sql.md");
+  ASSERT_FALSE(format.empty());
+  ASSERT_FALSE(sql.empty());
+  hold("queries/views.sql", views_file());
+  hold("capture-format.md", with_parts(format, {{"tables", tables_section()},
+                                                {"enumerations", enumerations_section()},
+                                                {"queries", queries_section()},
+                                                {"views", "```sql\n" + views_file() + "```\n"}}));
+  hold("sql.md", with_parts(sql, {{"view columns", view_columns_section()}}));
 }
 
 TEST(CaptureFormat, DocumentNamesThisVersion) {

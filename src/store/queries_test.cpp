@@ -2,14 +2,15 @@
 #include <gtest/gtest.h>
 
 #include "database/sqlite.h"
+#include "store/documented_queries.h"
 #include "store/reader.h"
 #include "store/test_support.h"
+#include "store/views.h"
 #include "store/writer.h"
 
 namespace kvet::store {
 
 using database::DatabaseHandle;
-using database::execute;
 using database::open_database;
 using database::StatementHandle;
 
@@ -175,6 +176,10 @@ class Queries : public testing::Test {
       communicator.unique_id = sink_->intern("ab");
       sink_->on(communicator);
     }
+    sink_->on(
+        Loss{.source = Source::cupti, .kind = LossKind::cupti_dropped, .count = 5, .first_ns = 10, .last_ns = 90});
+    sink_->on(Loss{.source = Source::cupti, .kind = LossKind::cupti_dropped, .count = 7, .first_ns = 3, .last_ns = 20});
+    sink_->on(Loss{.source = Source::scheduler, .kind = LossKind::ring_full, .process = ProcessId{1}, .count = 1});
     // First collective: rank 0 is there at 5100, rank 1 at 5300. Second: rank 1 at 5990, rank 0 at 6000.
     collective(1, 200, 5000, 5010);
     launch(1, 200, 1, 5002, 5004);
@@ -228,6 +233,46 @@ TEST_F(Queries, Nccl) {
                         "number=1 kind=all_reduce rank=1 arrival_wait_ns=0 straggler=1",
                         "number=2 kind=all_reduce rank=0 arrival_wait_ns=0 straggler=1",
                         "number=2 kind=all_reduce rank=1 arrival_wait_ns=10 straggler=0"}));
+}
+
+TEST_F(Queries, Kernels) {
+  EXPECT_EQ(query("kernels", "%norm"),
+            (Rows{"device_id=0 name=k_norm executions=2 time_ns=200 shortest_ns=100 mean_ns=100 "
+                  "longest_ns=100 streams=1"}));
+  // Rank 0's two collectives take 300 and 200 ns on device 0, rank 1's 100 and 110 on device 1.
+  const Rows all = query("kernels", "nccl%");
+  EXPECT_EQ(all, (Rows{"device_id=0 name=nccl_all_reduce executions=2 time_ns=500 shortest_ns=200 mean_ns=250 "
+                       "longest_ns=300 streams=1",
+                       "device_id=1 name=nccl_all_reduce executions=2 time_ns=210 shortest_ns=100 mean_ns=105 "
+                       "longest_ns=110 streams=1"}));
+}
+
+TEST_F(Queries, Losses) {
+  EXPECT_EQ(query("losses"), (Rows{"source=cupti kind=cupti_dropped process_id=NULL lost=12 first_ns=3 last_ns=90",
+                                   "source=scheduler kind=ring_full process_id=1 lost=1 first_ns=NULL last_ns=NULL"}));
+}
+
+TEST_F(Queries, EveryViewCanBeReadAndHasTheColumnsThatItIsSaidToHave) {
+  for (const View& view : views()) {
+    sqlite3_stmt* raw = nullptr;
+    ASSERT_EQ(sqlite3_prepare_v2(database_.get(), ("SELECT * FROM " + view.name).c_str(), -1, &raw, nullptr), SQLITE_OK)
+        << view.name << ": " << sqlite3_errmsg(database_.get());
+    const StatementHandle statement{raw};
+    ASSERT_EQ(sqlite3_column_count(raw), static_cast<int>(view.columns.size())) << view.name;
+    for (size_t i = 0; i < view.columns.size(); ++i) {
+      EXPECT_EQ(sqlite3_column_name(raw, static_cast<int>(i)), view.columns[i].name) << view.name;
+      EXPECT_FALSE(view.columns[i].prose.empty()) << view.name << "." << view.columns[i].name;
+    }
+  }
+}
+
+TEST(DocumentedQueries, SayWhatTheyAnswerAndWhatTheyWant) {
+  const DocumentedQuery query{"x", "-- What is\n-- this? :not\nSELECT :kernel, 'a:b', :kernel, :other_one\n"};
+  EXPECT_EQ(prose_of(query), "What is this? :not");
+  EXPECT_EQ(parameters_of(query), (std::vector<std::string>{"kernel", "b", "other_one"}));
+  for (const DocumentedQuery& each : documented_queries()) {
+    EXPECT_FALSE(prose_of(each).empty()) << each.name;
+  }
 }
 
 // The views and the reader map times alike.

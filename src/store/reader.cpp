@@ -9,6 +9,7 @@
 #include "database/untrusted.h"
 #include "store/clock.h"
 #include "store/file_header.h"
+#include "store/open_capture.h"
 #include "store/rules.h"
 #include "store/schema.h"
 
@@ -18,16 +19,10 @@ using database::DatabaseHandle;
 using database::distrust;
 using database::execute;
 using database::open_database;
-using database::open_untrusted;
 using database::prepare;
 using database::sqlite_error;
 
 namespace {
-
-constexpr int64_t longest_value_bytes = text_limit_bytes + 4096;  // and of a row: a text, and everything beside it
-
-constexpr const char* damaged_advice =
-    "the capture is damaged, or was not written by kvet: record again, or fetch the file again";
 
 // Takes the columns of one row, in order, each with its storage class and width checked: STRICT binds honest writers only.
 class Extractor {
@@ -185,7 +180,6 @@ class Reader {
   Result<Capture> read();
 
  private:
-  Result<void> check_schema();
   template <class Row, class Action>
   Result<void> each(Action action);
   template <class Row>
@@ -216,45 +210,6 @@ class Reader {
   KnownIds known_;
   Capture capture_;
 };
-
-// Only what this version of kvet would have made is read; nothing in the file may run by itself.
-Result<void> Reader::check_schema() {
-  std::map<std::string, std::string, std::less<>> expected;
-  for (const Table& table : tables()) {
-    expected.emplace(table.text.name, create_statement(table));
-  }
-  auto statement =
-      prepare(database_.get(), "SELECT type, name, sql FROM sqlite_schema", capture_.path, ErrorKind::bad_input);
-  if (!statement) {
-    return std::unexpected(statement.error());
-  }
-  auto text = [&](int column) {
-    const unsigned char* bytes = sqlite3_column_text(statement->get(), column);
-    return bytes == nullptr ? std::string{}
-                            : std::string(bytes, bytes + sqlite3_column_bytes(statement->get(), column));
-  };
-  int code = SQLITE_ROW;
-  while ((code = sqlite3_step(statement->get())) == SQLITE_ROW) {
-    const std::string type = text(0), name = text(1), sql = text(2);
-    if (type != "table" && type != "index") {
-      return bad(
-          fmt::format("the file holds a {} '{}', which a capture never does", type.substr(0, 20), name.substr(0, 60)));
-    }
-    if (auto found = expected.find(name); found != expected.end()) {
-      if (type != "table" || sql != found->second) {
-        return bad(fmt::format("table {} is not the one that kvet makes", name));
-      }
-      expected.erase(found);
-    }
-  }
-  if (code != SQLITE_DONE) {
-    return std::unexpected(sqlite_error(database_.get(), capture_.path, ErrorKind::bad_input));
-  }
-  if (!expected.empty()) {
-    return bad(fmt::format("table {} is missing", expected.begin()->first));
-  }
-  return {};
-}
 
 template <class Row, class Action>
 Result<void> Reader::each(Action action) {
@@ -315,7 +270,7 @@ Result<Capture> Reader::read() {
       done = step();
     }
   };
-  then([&] { return check_schema(); });
+  then([&] { return check_schema(database_.get(), capture_.path); });
   then([&] {
     return each<Meta>([&](Meta& row) {
       if (row.key == "complete") {
@@ -368,15 +323,11 @@ Result<Capture> Reader::read() {
 }  // namespace
 
 Result<Capture> read_capture(const std::string& path) {
-  auto header = read_file_header(path);
-  if (!header) {
-    return std::unexpected(header.error());
+  auto file = open_capture(path);
+  if (!file) {
+    return std::unexpected(file.error());
   }
-  auto database = open_untrusted(path, longest_value_bytes);
-  if (!database) {
-    return std::unexpected(database.error());
-  }
-  return Reader{path, std::move(*database), *header}.read();
+  return Reader{path, std::move(file->database), file->header}.read();
 }
 
 Result<void> annotate(const std::string& path, const std::vector<Meta>& facts) {

@@ -3,10 +3,26 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace kvet::store {
 
-// CREATE TEMP VIEW statements, each ended by a semicolon: for `kvet sql`, and for docs/queries/views.sql.
+struct ViewColumn {
+  std::string name;
+  std::string unit;  // "ns", "bytes", …; "" where it is a name or an id
+  std::string prose;
+  std::string expression;  // in SQL, over the view's row t
+};
+struct View {
+  std::string name, prose;
+  std::string statement;  // CREATE TEMP VIEW …;
+  std::vector<ViewColumn> columns;
+};
+
+// In the order in which they have to be made: later ones use earlier ones.
+[[nodiscard]] std::vector<View> views();
+
+// All of their statements: for docs/queries/views.sql.
 [[nodiscard]] std::string view_statements();
 
 }  // namespace kvet::store

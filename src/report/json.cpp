@@ -1,10 +1,10 @@
 #include "report/json.h"
 
-#include "base/safe_text.h"
-
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
+
+#include "base/safe_text.h"
 
 namespace kvet::report {
 namespace {

@@ -7,15 +7,28 @@
 #include "base/version.h"
 #include "cli/arguments_common.h"
 #include "cli/arguments_files.h"
+#include "import/claims/claims.h"
 
 namespace kvet::cli {
 
 namespace {
 
-void add_claim(CLI::App& app, std::optional<double>& into) {
+// The last one given counts, a number or a file.
+void add_claim(CLI::App& app, std::optional<double>& number, std::string& file) {
   app.add_option_function<std::string>(
-         "--claim", [&into](const std::string& text) { into = value_or_refuse(parse_claim(text)); },
-         "What was claimed: baseline time ÷ candidate time, such as 1.38")
+         "--claim",
+         [&number, &file](const std::string& text) {
+           auto ratio = parse_claim(text);
+           if (!ratio && importing::names_a_claim_file(text)) {
+             number.reset();
+             file = text;
+           } else {
+             number = value_or_refuse(std::move(ratio));
+             file.clear();
+           }
+         },
+         "What was claimed: baseline time ÷ candidate time, such as 1.38, or FILE#ID in a benchmark's result file "
+         "(docs/claims.md)")
       ->type_name("R");
 }
 
@@ -156,7 +169,7 @@ void define(CLI::App& app, KernelsOptions& options) {
 void define(CLI::App& app, CompareOptions& options) {
   app.add_option("BASE", options.baseline, "Captures of the baseline")->required();
   app.add_option("--against", options.candidate, "Captures of the candidate")->type_name("CAND...")->required();
-  add_claim(app, options.claim);
+  add_claim(app, options.claim, options.claim_file);
   add_kernels(app, options.kernels, "what only one arm ran");
   add_accept(app, options.accept);
   app.add_option("--isolated", options.isolated,
@@ -173,7 +186,7 @@ void define(CLI::App& app, CompareOptions& options) {
 void define(CLI::App& app, TryOptions& options) {
   app.add_option("--base", options.baseline, "Command line of the baseline")->type_name("CMD")->required();
   app.add_option("--cand", options.candidate, "Command line of the candidate")->type_name("CMD")->required();
-  add_claim(app, options.claim);
+  add_claim(app, options.claim, options.claim_file);
   add_kernels(app, options.kernels, "what only one arm runs");
   app.add_option("--metric", options.metric, "Finds the workload's own figure in its output; one group")
       ->type_name("RE");

@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 #include "cli/read_any.h"
 #include "cli/verdict_output.h"
+#include "import/claims/claims.h"
 #include "validate/result_files.h"
 #include "verdict/comparison.h"
 
@@ -19,6 +20,14 @@ int run_compare(const CompareOptions& options) {
   }
   verdict::ComparisonOptions comparison;
   comparison.decision.claim = options.claim;
+  if (!options.claim_file.empty()) {
+    auto claim = importing::read_claim(options.claim_file);
+    if (!claim) {
+      return report_error(claim.error());
+    }
+    comparison.decision.claim = claim->ratio;
+    comparison.decision.claim_source = std::move(*claim);
+  }
   comparison.decision.isolated_reason = "captures alone do not hold the isolated runs";
   comparison.frame.kernels = options.kernels;
   comparison.isolated = options.isolated;

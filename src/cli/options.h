@@ -55,6 +55,7 @@ struct KernelsOptions {
 struct CompareOptions {
   std::vector<std::string> baseline, candidate;
   std::optional<double> claim;
+  std::string claim_file;            // FILE#ID in place of a number; empty: none
   std::vector<std::string> kernels;  // patterns; empty: what only one arm ran
   std::vector<std::string> accept;   // of verdict_words
   std::string isolated;              // capture of the candidate's microbenchmark; empty: none
@@ -104,6 +105,7 @@ struct ExperimentOptions {
 struct TryOptions {
   std::string baseline, candidate;  // command lines for sh -c
   std::optional<double> claim;
+  std::string claim_file;  // FILE#ID in place of a number; empty: none
   std::vector<std::string> kernels;
   std::string metric;  // regular expression with one group, searched in what the commands print; empty: none
   bool lower_is_better = false;

@@ -4,6 +4,7 @@
 #include "base/terminal.h"
 #include "cli/commands.h"
 #include "cli/experiment_command.h"
+#include "import/claims/claims.h"
 #include "validate/metric.h"
 
 namespace kvet::cli {
@@ -11,6 +12,14 @@ namespace kvet::cli {
 int run_try(const TryOptions& options) {
   validate::Plan plan;
   plan.claim = options.claim;
+  if (!options.claim_file.empty()) {
+    auto claim = importing::read_claim(options.claim_file);
+    if (!claim) {
+      return report_error(claim.error());
+    }
+    plan.claim = claim->ratio;
+    plan.claim_source = std::move(*claim);
+  }
   plan.kernels = options.kernels;
   plan.baseline.run = options.baseline;
   plan.candidate.run = options.candidate;
@@ -23,7 +32,7 @@ int run_try(const TryOptions& options) {
   // Kept in the result folder, and compared when a run is resumed.
   plan.text = fmt::format("# kvet try --base '{}' --cand '{}' --metric '{}' --check '{}'{}\n", options.baseline,
                           options.candidate, options.metric, options.check,
-                          options.claim ? fmt::format(" --claim {}", *options.claim) : "");
+                          plan.claim ? fmt::format(" --claim {}", *plan.claim) : "");
   if (auto good = validate::check_plan(plan); !good) {
     return report_error(good.error());
   }

@@ -75,6 +75,16 @@ Json factor_json(const verdict::Factor& factor) {
   return json.set("percent", factor.percent).set("reason", factor.reason);
 }
 
+Json claim_json(const std::optional<Claim>& claim) {
+  Json json;
+  if (claim) {
+    json.set("format", claim->format).set("file", claim->file).set("id", claim->id).set("where", claim->where);
+    json.set("device", claim->device.empty() ? Json() : Json(claim->device));
+    json.set("ratio", claim->ratio).set("baseline_ns", claim->baseline_ns).set("candidate_ns", claim->candidate_ns);
+  }
+  return json;
+}
+
 Json kernel_json(const verdict::KernelInSet& kernel) {
   Json json = Json::object();
   json.set("name", kernel.name);
@@ -98,6 +108,7 @@ Json verdict_json(const verdict::Verdict& verdict, const std::string& kvet_versi
   root.set("word", verdict::name(verdict.word)).set("likely", verdict.likely);
   root.set("exit_status", verdict::exit_status(verdict.word, verdict.likely)).set("headline", verdict.headline);
   root.set("claim", verdict.claim).set("margin_log", verdict.margin_log).set("threshold_log", verdict.threshold_log);
+  root.set("claim_source", claim_json(verdict.claim_source));
   root.set("levels", list_of(verdict.levels, level_json));
   root.set("reproduced", verdict.reproduced).set("kept", verdict.kept).set("kept_reason", verdict.kept_reason);
   root.set("refusals", list_of(verdict.refusals, cause_json)).set("invalid", list_of(verdict.invalid, cause_json));

@@ -283,7 +283,25 @@ std::string why(const Verdict& verdict) {
         (verdict.threshold_log ? fmt::format(", from {:.3f} on it SURVIVES", std::exp(*verdict.threshold_log)) : ""));
   }
   for (const auto& cause : verdict.cautions) {
-    add(cause.what);
+    if (!cause.code.starts_with("claim_")) {  // beside the claim
+      add(cause.what);
+    }
+  }
+  return text;
+}
+
+// Where the claim comes from, and what does not fit the captures.
+std::string claim_text(const Claim& claim, const std::vector<verdict::Cause>& cautions) {
+  constexpr size_t longest_id = 60;
+  std::string text = fmt::format("{} of {} ({}", safe_text_middle(claim.id, longest_id),
+                                 safe_text_middle(claim.file, longest_id), claim.format);
+  text += claim.device.empty() ? ", GPU unknown)" : fmt::format(", {})", safe_text_middle(claim.device, longest_id));
+  if (claim.baseline_ns && claim.candidate_ns) {
+    text +=
+        fmt::format(", {} against {}", format_value(*claim.baseline_ns, "ns"), format_value(*claim.candidate_ns, "ns"));
+  }
+  for (const verdict::Cause& caution : cautions) {
+    text += caution.code.starts_with("claim_") ? "; " + caution.what : "";
   }
   return text;
 }
@@ -317,6 +335,9 @@ std::string render_verdict(const Verdict& verdict, const RenderOptions& options)
     screen.blank();
     questions(screen, verdict);
     screen.blank();
+  }
+  if (verdict.claim_source) {
+    screen.entry("Claim", claim_text(*verdict.claim_source, verdict.cautions), 4);
   }
   screen.entry("Why", why(verdict), 2);
   std::string advice;

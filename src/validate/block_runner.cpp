@@ -277,6 +277,13 @@ Result<void> annotate(const Plan& plan, const BlockResult& result, const std::st
   if (plan.claim) {
     facts.push_back({"experiment.claim", fmt::format("{}", *plan.claim)});
   }
+  if (const auto& claim = plan.claim_source) {
+    facts.push_back({"experiment.claim_source", fmt::format("{}\n{}\n{}", claim->format, claim->file, claim->id)});
+    facts.push_back({"experiment.claim_device", claim->device});
+    if (claim->baseline_ns && claim->candidate_ns) {
+      facts.push_back({"experiment.claim_ns", fmt::format("{},{}", *claim->baseline_ns, *claim->candidate_ns)});
+    }
+  }
   if (plan.quads) {
     facts.push_back({"experiment.fixed_quads", std::to_string(*plan.quads)});
   }

@@ -80,7 +80,10 @@ void add_plan(Report& report, const Plan& plan) {
     auto cuts = verdict::cuts_for_claim(plan.claim);
     report.add(true, "claim",
                fmt::format("{}: SURVIVES from {:.3f} on, VANISHES within ±{:.0f}%", *plan.claim,
-                           std::exp(*cuts->threshold), 100 * (verdict::margin_ratio - 1)));
+                           std::exp(*cuts->threshold), 100 * (verdict::margin_ratio - 1)) +
+                   (plan.claim_source ? fmt::format(" (of {}, {})", printable(plan.claim_source->id).substr(0, 200),
+                                                    plan.claim_source->format)
+                                      : ""));
   } else {
     report.add(true, "claim", "none: no gain can be SURVIVES");
   }

@@ -205,6 +205,7 @@ verdict::ComparisonOptions Experiment::comparison() const {
   verdict::ComparisonOptions options;
   options.frame = {plan_.kernels, plan_.step};
   options.decision.claim = plan_.claim;
+  options.decision.claim_source = plan_.claim_source;
   options.decision.fixed_quads = plan_.quads.value_or(0);
   options.decision.overhead_budget = plan_.overhead_budget;
   options.decision.overhead = own_overhead(journal_, plan_);

@@ -14,6 +14,7 @@
 #include "base/pattern.h"
 #include "base/quantity.h"
 #include "base/text.h"
+#include "import/claims/claims.h"
 #include "validate/metric.h"
 #include "validate/ready.h"
 #include "validate/result_files.h"
@@ -180,7 +181,8 @@ class TableReader {
   std::vector<std::string_view> known_;
 };
 
-void read_claim(TableReader& reader, std::optional<double>& claim) {
+// A number, or FILE#ID: then `file` gets the text, to be read once the plan is known to be well-formed.
+void read_claim(TableReader& reader, std::optional<double>& claim, std::string& file) {
   const toml::node* node = reader.take("claim");
   if (node == nullptr) {
     return;
@@ -190,6 +192,8 @@ void read_claim(TableReader& reader, std::optional<double>& claim) {
   } else if (auto written = node->value_exact<std::string>()) {
     if (auto value = parse_claim(*written)) {
       claim = *value;
+    } else if (importing::names_a_claim_file(*written)) {
+      file = *written;
     } else {
       reader.wrong(*node, "claim", "= \"" + *written + "\": " + value.error().what, value.error().advice);
     }
@@ -264,7 +268,7 @@ class PlanReader {
 
   std::optional<Error> read() {
     TableReader top(root_, "", plan_.path, error_);
-    read_claim(top, plan_.claim);
+    read_claim(top, plan_.claim, claim_file);
     read_kernels(top, plan_.kernels);
     uint32_t fixed = 0;
     top.count("quads", fixed, 1, 10000);
@@ -296,6 +300,8 @@ class PlanReader {
     top.finish();
     return error_;
   }
+
+  std::string claim_file;  // "": the claim is a number
 
  private:
   template <class Read>
@@ -330,8 +336,17 @@ Result<Plan> parse_plan(const std::string& text, const std::string& path, const 
     return fail(ErrorKind::usage, "not TOML: " + printable(std::string(parsed.error().description())),
                 fmt::format("{}:{}", path, parsed.error().source().begin.line));
   }
-  if (auto error = PlanReader(parsed.table(), plan).read()) {
+  PlanReader reader(parsed.table(), plan);
+  if (auto error = reader.read()) {
     return std::unexpected(*error);
+  }
+  if (!reader.claim_file.empty()) {
+    auto claim = importing::read_claim(reader.claim_file, folder);
+    if (!claim) {
+      return std::unexpected(claim.error());
+    }
+    plan.claim = claim->ratio;
+    plan.claim_source = std::move(*claim);
   }
   if (!plan.claim) {
     return fail(ErrorKind::usage, "no claim", path, "add claim = 1.38 (baseline time ÷ candidate time)");

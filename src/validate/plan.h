@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/claim.h"
 
 namespace kvet::validate {
 
@@ -42,6 +43,7 @@ struct Plan {
   std::string text;    // as read, for the result folder
 
   std::optional<double> claim;  // a plan in a file has one
+  std::optional<Claim> claim_source;  // where the claim comes from a file
   std::vector<std::string> kernels;
   std::optional<std::string> step;
   std::optional<uint32_t> quads;  // fixed beforehand, instead of looks at 4, 8 and 16

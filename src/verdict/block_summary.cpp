@@ -14,20 +14,50 @@ namespace kvet::verdict {
 
 namespace {
 
-// "2.63,2.62": one ratio per pair. Whatever is no positive number is left out: facts come from strangers.
-std::vector<double> log_ratios(std::string_view list) {
-  std::vector<double> ratios;
+// "2.63,2.62". Whatever is no positive number is left out: facts come from strangers.
+std::vector<double> positive_numbers(std::string_view list) {
+  std::vector<double> numbers;
   while (!list.empty()) {
     const size_t comma = list.find(',');
     const std::string_view one = list.substr(0, comma);
     double value = 0;
     const auto [end, error] = std::from_chars(one.data(), one.data() + one.size(), value);
     if (error == std::errc() && end == one.data() + one.size() && std::isfinite(value) && value > 0) {
-      ratios.push_back(std::log(value));
+      numbers.push_back(value);
     }
     list = comma == std::string_view::npos ? std::string_view{} : list.substr(comma + 1);
   }
+  return numbers;
+}
+
+// One ratio per pair.
+std::vector<double> log_ratios(std::string_view list) {
+  std::vector<double> ratios = positive_numbers(list);
+  for (double& ratio : ratios) {
+    ratio = std::log(ratio);
+  }
   return ratios;
+}
+
+// What validate noted of a claim from a file: "format\nfile\nid", the device, "baseline,candidate" in ns.
+std::optional<Claim> claim_source_of(const Capture& capture, double ratio) {
+  const std::string_view source = capture.fact("experiment.claim_source");
+  const size_t first = source.find('\n'),
+               second = first == std::string_view::npos ? first : source.find('\n', first + 1);
+  if (second == std::string_view::npos) {
+    return std::nullopt;
+  }
+  Claim claim;
+  claim.ratio = ratio;
+  claim.format = source.substr(0, first);
+  claim.file = source.substr(first + 1, second - first - 1);
+  claim.id = source.substr(second + 1);
+  claim.device = capture.fact("experiment.claim_device");
+  if (const std::vector<double> times = positive_numbers(capture.fact("experiment.claim_ns")); times.size() == 2) {
+    claim.baseline_ns = times[0];
+    claim.candidate_ns = times[1];
+  }
+  return claim;
 }
 
 }  // namespace
@@ -42,6 +72,9 @@ BlockIdentity identity_of(const Capture& capture) {
   identity.metric = number_fact(capture, "experiment.metric");
   identity.metric_higher_is_better = capture.fact("experiment.metric_better") != "lower";
   identity.claim = number_fact(capture, "experiment.claim");
+  if (identity.claim) {
+    identity.claim_source = claim_source_of(capture, *identity.claim);
+  }
   if (auto quads = whole_fact(capture, "experiment.fixed_quads"); quads && *quads > 0) {
     identity.fixed_quads = static_cast<uint64_t>(*quads);
   }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "model/claim.h"
 #include "verdict/counts_check.h"
 #include "verdict/kernel_set_finder.h"
 #include "verdict/steps.h"
@@ -18,6 +19,7 @@ struct BlockIdentity {
   std::string recorded_arm;      // "baseline", "candidate" or ""
   std::optional<int64_t> quad, position;
   std::optional<double> metric, claim;
+  std::optional<Claim> claim_source;  // where it came from a file
   bool metric_higher_is_better = true;
   std::optional<uint64_t> fixed_quads;  // the number of quads that was fixed beforehand, instead of looks
   std::string check;  // "passed", "failed", "unchecked" or ""

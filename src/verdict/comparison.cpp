@@ -110,6 +110,7 @@ Result<Verdict> compare(const std::vector<Input>& inputs, const ComparisonOption
   for (const BlockSummary& block : *blocks) {
     if (!decision.claim) {
       decision.claim = block.identity.claim;
+      decision.claim_source = block.identity.claim_source;
     }
     if (decision.fixed_quads == 0 && block.identity.fixed_quads) {
       decision.fixed_quads = *block.identity.fixed_quads;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "verdict/claim_check.h"
 #include "verdict/levels.h"
 #include "verdict/where_it_went.h"
 
@@ -305,6 +306,12 @@ Result<Verdict> decide(const std::vector<BlockSummary>& blocks, const KernelSetD
   check_correctness(verdict, blocks, set, input);
   add_caps(verdict, basis, grouping);
   add_cautions(verdict, blocks, basis, input);
+  verdict.claim_source = input.claim_source;
+  if (input.claim_source) {
+    for (Cause& caution : check_claim(*input.claim_source, relied_on)) {
+      verdict.cautions.push_back(std::move(caution));
+    }
+  }
   if (*swapped) {
     verdict.cautions.push_back({"swapped", "the captures were recorded with the arms the other way round", ""});
   }

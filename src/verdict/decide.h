@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/result.h"
+#include "model/claim.h"
 #include "verdict/refusals.h"
 #include "verdict/verdict.h"
 #include "verdict/words.h"
@@ -10,6 +11,7 @@ namespace kvet::verdict {
 
 struct DecisionInput {
   std::optional<double> claim;
+  std::optional<Claim> claim_source;  // where the claim comes from a file
   // Level 1: one log ratio per pair of isolated runs (baseline then candidate); empty with a reason.
   std::vector<double> isolated;
   std::string isolated_reason = "the plan has no [isolated] part";

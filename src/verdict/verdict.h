@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "model/claim.h"
 #include "model/finding.h"
 
 namespace kvet::verdict {
@@ -97,6 +98,7 @@ struct Verdict {
   bool likely = false;  // capped: not enough to pass, whatever the word
   std::string headline;
   std::optional<double> claim;
+  std::optional<Claim> claim_source;    // where the claim comes from a file
   double margin_log = 0;                // m
   std::optional<double> threshold_log;  // t
 

@@ -114,6 +114,7 @@ std::vector<std::string> row_names(const verdict::Ledger& ledger) {
   }
   const std::vector<std::string> kernels = short_names(raw, ledger_name_columns - 1);
   std::vector<std::string> names;
+  names.reserve(ledger.rows.size());
   size_t next = 0;
   for (const auto& row : ledger.rows) {
     names.push_back(row.id == "kernel"                ? kernels[next++]

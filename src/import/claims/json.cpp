@@ -24,15 +24,11 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
   bool start_object(size_t) override { return open(Kind::object); }
   bool start_array(size_t) override { return open(Kind::array); }
   bool key(string_t& value) override {
-    keys_.back() = std::move(value);
+    open_.back().keys.push_back(std::move(value));
     return true;
   }
   bool end_object() override {
-    std::vector<std::string_view> keys;
-    keys.reserve(open_.back().members.size());
-    for (const auto& member : open_.back().members) {
-      keys.emplace_back(member.first);
-    }
+    std::vector<std::string_view> keys(open_.back().keys.begin(), open_.back().keys.end());
     std::sort(keys.begin(), keys.end());
     if (const auto twice = std::adjacent_find(keys.begin(), keys.end()); twice != keys.end()) {
       problem = fmt::format("the key \"{}\" is there twice in one object", twice->substr(0, 60));
@@ -62,13 +58,11 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
       return false;
     }
     open_.push_back({.kind = kind});
-    keys_.emplace_back();
     return true;
   }
   bool close() {
     JsonValue done = std::move(open_.back());
     open_.pop_back();
-    keys_.pop_back();
     return add(std::move(done));
   }
   bool add(JsonValue value) {
@@ -78,8 +72,6 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
     }
     if (open_.empty()) {
       root = std::move(value);
-    } else if (open_.back().kind == Kind::object) {
-      open_.back().members.emplace_back(std::move(keys_.back()), std::move(value));
     } else {
       open_.back().elements.push_back(std::move(value));
     }
@@ -87,7 +79,6 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
   }
 
   std::vector<JsonValue> open_;
-  std::vector<std::string> keys_;
   size_t values_ = 0;
 };
 
@@ -95,12 +86,8 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
 
 const JsonValue& JsonValue::operator[](std::string_view key) const {
   static const JsonValue nothing;
-  for (const auto& [name, value] : members) {
-    if (name == key) {
-      return value;
-    }
-  }
-  return nothing;
+  const auto at = std::find(keys.begin(), keys.end(), key);
+  return at == keys.end() ? nothing : elements[static_cast<size_t>(at - keys.begin())];
 }
 
 Result<JsonValue> parse_json(std::string_view text, const std::string& path, size_t line) {

@@ -29,11 +29,6 @@ bool holds_sample(const JsonValue& value, int depth) {
       return true;
     }
   }
-  for (const auto& [key, member] : value.members) {
-    if (holds_sample(member, depth + 1)) {
-      return true;
-    }
-  }
   return false;
 }
 
@@ -93,6 +88,15 @@ Result<void> collect(const JsonValue& value, const std::string& id, const std::s
   const std::string prefix = id.empty() ? "" : id + "/";
   for (size_t i = 0; i < value.elements.size(); ++i) {
     const JsonValue& element = value.elements[i];
+    if (value.is_object()) {
+      const std::string& key = value.keys[i];
+      if (auto added =
+              collect(element, prefix + key, fmt::format("{}[\"{}\"]", where, key.substr(0, 100)), depth + 1, into);
+          !added) {
+        return added;
+      }
+      continue;
+    }
     const JsonValue& number = depth == 0 ? element["problem_id"] : element["sample_id"];
     const std::string name = number.is_number()                 ? fmt::format("{}", number.number)
                              : number.is(JsonValue::Kind::text) ? number.text
@@ -100,13 +104,6 @@ Result<void> collect(const JsonValue& value, const std::string& id, const std::s
     // A problem with one sample is known by its own number.
     const bool only = depth > 0 && value.elements.size() == 1;
     if (auto added = collect(element, only ? id : prefix + name, fmt::format("{}[{}]", where, i), depth + 1, into);
-        !added) {
-      return added;
-    }
-  }
-  for (const auto& [key, member] : value.members) {
-    if (auto added =
-            collect(member, prefix + key, fmt::format("{}[\"{}\"]", where, key.substr(0, 100)), depth + 1, into);
         !added) {
       return added;
     }

@@ -152,8 +152,10 @@ enum class OffCpuReason : uint8_t {
   io,            // blocked in read, write, ioctl, send, receive, or an uninterruptible wait
   sleep,         // asked to sleep
   other,         // blocked elsewhere
+  unexplained,   // off the CPU, and the file does not say why (some imported files)
 };
-// [start, wake) blocked, [wake, end) waiting for a CPU. For preempted and throttled wake == start.
+// [start, wake) blocked, [wake, end) waiting for a CPU. For preempted and throttled wake == start; where nobody saw the
+// wake-up (unexplained) wake == end.
 struct OffCpu {
   ProcessId process;
   int32_t thread_id = 0;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "questions/missing_source.h"
 #include "questions/sample_check.h"
 
 namespace kvet::questions {
@@ -42,11 +43,12 @@ DeviceSamples device_samples(const Capture& capture, DeviceId device) {
     }
   }
   if (result.samples.empty()) {
-    const std::string_view status = capture.fact("counters.status");
-    result.reason =
-        status.empty() || status == "ok" ? "the capture holds no counter samples of this device" : std::string{status};
-    result.advice =
-        "record with --counters pm, as a user who may read the counters; `kvet doctor` says what is missing";
+    auto missing = missing_counters(
+        capture,
+        {"the capture holds no counter samples of this device",
+         "record with --counters pm, as a user who may read the counters; `kvet doctor` says what is missing"});
+    result.reason = std::move(missing.reason);
+    result.advice = std::move(missing.advice);
     return result;
   }
   result.interval_ns = quantile(lengths, 0.5);

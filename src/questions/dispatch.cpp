@@ -196,10 +196,25 @@ DispatchSources dispatch_sources(const Capture& capture) {
   // A target that was never off the CPU is possible, so the tier counts where it is known.
   sources.scheduler =
       !capture.off_cpu.empty() || tier == "host" || tier == "host+counters" || tier == "device" || tier == "full";
+  sources.reasons =
+      sources.scheduler && (capture.off_cpu.empty() || std::ranges::any_of(capture.off_cpu, [](const OffCpu& interval) {
+                              return interval.reason != OffCpuReason::unexplained;
+                            }));
   sources.synchronising_calls = std::ranges::any_of(capture.api_calls, [](const ApiCall& call) {
     return call.source != Source::uprobe;  // uprobes sit on launch entry points only
   });
   return sources;
+}
+
+Missing no_scheduler(const Capture& capture) {
+  return missing_source(
+      capture, "sched",
+      {"the scheduler was not recorded, which takes privileges", "Record as root, or with CAP_BPF and CAP_PERFMON"});
+}
+
+Missing no_reasons() {
+  return {"the file says when a thread was off the CPU, not why, nor who took the CPU or woke it up",
+          "Record with `kvet record` for the reasons"};
 }
 
 std::vector<Finding> dispatch(const Capture& capture, const KernelSet& kernels) {

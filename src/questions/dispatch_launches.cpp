@@ -43,9 +43,10 @@ void append_launch_cost(std::vector<Finding>& findings, const DispatchContext& c
     append_distribution(
         findings, described(context, dispatcher, id + ".off_cpu", "Time off the CPU inside the launch call"), off);
   } else {
+    const Missing missing = no_scheduler(context.capture);
     for (const char* part : {".on_cpu", ".off_cpu"}) {
-      Finding finding = unavailable(Question::dispatch, id + part, context.subject, "ns", needs_scheduler_reason,
-                                    needs_scheduler_advice);
+      Finding finding =
+          unavailable(Question::dispatch, id + part, context.subject, "ns", missing.reason, missing.advice);
       finding.beside = dispatcher.label;
       findings.push_back(std::move(finding));
     }

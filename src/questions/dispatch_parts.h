@@ -7,6 +7,7 @@
 #include "model/capture.h"
 #include "model/finding.h"
 #include "questions/dispatch_thread.h"
+#include "questions/missing_source.h"
 #include "questions/questions.h"
 #include "questions/streams.h"
 
@@ -16,6 +17,7 @@ namespace kvet::questions {
 struct DispatchSources {
   bool device = false;     // executions: from CUPTI, or imported
   bool scheduler = false;  // off-CPU intervals
+  bool reasons = false;    // and why, and who woke the thread up
   bool synchronising_calls = false;
 };
 [[nodiscard]] DispatchSources dispatch_sources(const Capture& capture);
@@ -23,8 +25,8 @@ struct DispatchSources {
 // Why something of these is missing, and how to get it.
 inline constexpr const char* needs_device_reason = "what ran on the device is not recorded in this tier";
 inline constexpr const char* needs_device_advice = "It needs the device tier: `kvet record -- CMD` with privileges";
-inline constexpr const char* needs_scheduler_reason = "the scheduler was not recorded, which takes privileges";
-inline constexpr const char* needs_scheduler_advice = "Record as root, or with CAP_BPF and CAP_PERFMON";
+[[nodiscard]] Missing no_scheduler(const Capture& capture);
+[[nodiscard]] Missing no_reasons();
 
 struct DispatchContext {
   const Capture& capture;

@@ -60,10 +60,10 @@ void append_largest(std::vector<Finding>& findings, const DispatchContext& conte
 
 void append_cpu_takers(std::vector<Finding>& findings, const DispatchContext& context,
                        const std::vector<Dispatcher>& dispatchers) {
-  if (!context.sources.scheduler) {
+  if (!context.sources.reasons) {
+    const Missing missing = context.sources.scheduler ? no_reasons() : no_scheduler(context.capture);
     for (const char* id : {"dispatch.cpu_taker", "dispatch.cpu_holder"}) {
-      findings.push_back(
-          unavailable(Question::dispatch, id, context.subject, "ns", needs_scheduler_reason, needs_scheduler_advice));
+      findings.push_back(unavailable(Question::dispatch, id, context.subject, "ns", missing.reason, missing.advice));
     }
     return;
   }

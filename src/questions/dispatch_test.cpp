@@ -363,6 +363,40 @@ TEST(Dispatch, ExecutionsWithoutALaunchAreCounted) {
   EXPECT_VALUE("dispatch.executions_without_launch", 2);
 }
 
+// An imported file may say when a thread was off the CPU and not why: no figure may claim more.
+TEST(Dispatch, OffCpuWithoutReasonsIsCountedAndBlamesNobody) {
+  Planted planted = one_thread();
+  planted.capture.meta["tier"] = "imported";
+  for (OffCpu& interval : planted.capture.off_cpu) {
+    interval.reason = OffCpuReason::unexplained;
+    interval.wake_ns = interval.end_ns;
+    interval.taker_thread_id = 0;
+  }
+  auto findings = planted.ask();
+  EXPECT_VALUE("dispatch.off_cpu.total", 2400);
+  EXPECT_VALUE("dispatch.off_cpu.unexplained", 100.0 * 1400 / 9000);  // outside the call that waits for the GPU
+  for (const char* id : {"dispatch.cpu_taker", "dispatch.cpu_holder", "dispatch.starvation.cause"}) {
+    ASSERT_TRUE(findings.contains(id)) << id;
+    EXPECT_EQ(findings.at(id).evidence, Evidence::unavailable) << id;
+    EXPECT_NE(findings.at(id).reason.find("not why"), std::string::npos) << id;
+  }
+}
+
+TEST(Dispatch, AnImportedFileSaysItselfWhyItHasNoScheduler) {
+  Planted planted = one_thread();
+  planted.capture.off_cpu.clear();
+  planted.capture.meta["tier"] = "imported";
+  planted.capture.meta["source.sched"] = "the tool was not asked for it";
+  planted.capture.meta["source.sched.advice"] = "use --switches";
+  auto findings = planted.ask();
+  for (const char* id : {"dispatch.eager.launch_cost.on_cpu", "dispatch.off_cpu.total", "dispatch.cpu_taker",
+                         "dispatch.starvation.stream.by", "dispatch.starvation.cause"}) {
+    ASSERT_TRUE(findings.contains(id)) << id;
+    EXPECT_EQ(findings.at(id).reason, "the tool was not asked for it") << id;
+    EXPECT_EQ(findings.at(id).advice, "use --switches") << id;
+  }
+}
+
 TEST(Dispatch, TheUnprivilegedTierKnowsDeviceTimesButNoScheduler) {
   Planted planted = one_thread();
   planted.capture.off_cpu.clear();

@@ -19,6 +19,7 @@ Activity activity_of(OffCpuReason reason) {
     case OffCpuReason::io: return Activity::io;
     case OffCpuReason::sleep: return Activity::sleep;
     case OffCpuReason::other: return Activity::other;
+    case OffCpuReason::unexplained: return Activity::unexplained;
   }
   return Activity::other;
 }
@@ -36,6 +37,7 @@ const char* activity_name(Activity activity) {
     case Activity::io: return "io";
     case Activity::sleep: return "sleep";
     case Activity::other: return "other";
+    case Activity::unexplained: return "unexplained";
     case Activity::waiting_for_gpu: return "waiting_for_gpu";
   }
   return "?";
@@ -52,6 +54,8 @@ const char* in_words(Activity activity) {
     case Activity::io: return "waited for input or output";
     case Activity::sleep: return "had asked to sleep";
     case Activity::other: return "was blocked elsewhere in the kernel";
+    case Activity::unexplained:
+      return "was off the CPU: the imported file does not say whether it was blocked or preempted";
     case Activity::waiting_for_gpu: return "was inside a call that waits for the GPU";
   }
   return "?";

@@ -25,9 +25,10 @@ enum class Activity : uint8_t {
   io,
   sleep,
   other,
+  unexplained,
   waiting_for_gpu,
 };
-constexpr size_t activity_count = 10;
+constexpr size_t activity_count = 11;
 [[nodiscard]] const char* activity_name(Activity activity);  // "waiting_for_cpu": as in finding ids
 [[nodiscard]] const char* in_words(Activity activity);  // "had asked to sleep": what a thread did
 using Breakdown = std::array<int64_t, activity_count>;       // ns, by Activity

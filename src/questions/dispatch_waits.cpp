@@ -9,8 +9,8 @@ namespace kvet::questions {
 namespace {
 
 constexpr Activity off_cpu_reasons[] = {
-    Activity::preempted, Activity::waiting_for_cpu, Activity::throttled, Activity::futex, Activity::poll,
-    Activity::io,        Activity::sleep,           Activity::other};
+    Activity::preempted, Activity::waiting_for_cpu, Activity::throttled, Activity::futex,      Activity::poll,
+    Activity::io,        Activity::sleep,           Activity::other,     Activity::unexplained};
 
 }  // namespace
 
@@ -20,8 +20,9 @@ void append_thread_time(std::vector<Finding>& findings, const DispatchContext& c
   const int64_t span = thread.active.to - thread.active.from;
   const Breakdown parts = thread.breakdown(thread.active.from, thread.active.to);
   if (!context.sources.scheduler) {
-    out.missing("off_cpu.total", "ns", needs_scheduler_reason, needs_scheduler_advice);
-    out.missing("off_cpu.share", "%", needs_scheduler_reason, needs_scheduler_advice);
+    const Missing missing = no_scheduler(context.capture);
+    out.missing("off_cpu.total", "ns", missing.reason, missing.advice);
+    out.missing("off_cpu.share", "%", missing.reason, missing.advice);
   } else {
     const int64_t away = thread.off_cpu_within(thread.active.from, thread.active.to);
     const uint64_t intervals = static_cast<uint64_t>(std::ranges::count_if(thread.off_cpu, [&](const OffCpu* interval) {

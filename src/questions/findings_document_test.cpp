@@ -51,6 +51,8 @@ TEST(FindingsDocument, ListsEveryId) {
   rich.capture.api_calls.push_back(call);
   rich.capture.losses.push_back({Source::cupti, LossKind::batch_gap, {}, 1, {}, {}});
   rich.capture.meta["overhead.cpu_percent"] = "1";
+  rich.capture.meta["source.nvtx"] = "no ranges";
+  rich.capture.meta["import.message.1"] = "a warning";
   rich.capture.meta["record.start_ns"] = "1000";
   rich.capture.meta["record.end_ns"] = "5600000";
   rich.capture.devices[0].mig = true;

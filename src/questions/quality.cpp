@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "questions/make_finding.h"
+#include "questions/missing_source.h"
 #include "questions/quality_parts.h"
 #include "questions/questions.h"
 #include "questions/spans.h"
@@ -106,6 +107,13 @@ void add_tier(std::vector<Finding>& findings, const Capture& capture) {
       return;
     }
   }
+  if (tier == "imported") {
+    findings.push_back(
+        unavailable(Question::capture, "quality.tier", "", "tier",
+                    fmt::format("imported from {} {}", capture.fact("import.format"), capture.fact("import.version")),
+                    "what it lacks is listed below; `kvet record` has all of it"));
+    return;
+  }
   findings.push_back(
       unavailable(Question::capture, "quality.tier", "", "tier",
                   tier.empty() ? "the capture does not say its tier" : "the capture names an unknown tier",
@@ -116,7 +124,7 @@ void add_complete(std::vector<Finding>& findings, const Capture& capture) {
   Finding finding = found(
       Question::capture, "quality.complete", "", capture.complete ? 1 : 0, "flag", Evidence::measured, 1,
       capture.complete
-          ? "The recorder finished."
+          ? (capture.fact("tier") == "imported" ? "The file was read to its end." : "The recorder finished.")
           : "The recorder did not finish: up to the last second is missing, and no verdict passes on this capture.");
   if (!capture.complete) {
     finding.advice = "record again";
@@ -167,6 +175,12 @@ void add_launch_counts(std::vector<Finding>& findings, const Capture& capture) {
       ++records;
       captured += call.captured ? 1 : 0;
     }
+  }
+  if (!seen && capture.fact("tier") == "imported") {
+    findings.push_back(unavailable(Question::capture, id, "", "count",
+                                   "an imported file has nothing to hold its launch records against",
+                                   "`kvet record` counts launches in two ways"));
+    return;
   }
   if (!seen) {
     findings.push_back(unavailable(Question::capture, id, "", "count", "no uprobes counted the launches",
@@ -275,6 +289,8 @@ std::vector<Finding> quality(const Capture& capture) {
   std::vector<Finding> findings;
   add_tier(findings, capture);
   add_complete(findings, capture);
+  add_missing_sources(findings, capture);
+  add_messages(findings, capture);
   add_losses(findings, capture);
   add_launch_counts(findings, capture);
   add_joins(findings, capture);

@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <map>
+#include <utility>
+
 #include "questions/device_busy.h"
 #include "questions/planted_device.h"
 
@@ -45,6 +48,29 @@ class Quality : public testing::Test {
   std::string sentence;
   uint64_t observations = 0;
 };
+
+TEST_F(Quality, WhatAnImportedFileLacksIsSaidWithTheFlagThatAddsIt) {
+  device.capture.meta["tier"] = "imported";
+  device.capture.meta["import.format"] = "a profile";
+  device.capture.meta["import.version"] = "7";
+  device.capture.meta["source.sched"] = "no scheduler events";
+  device.capture.meta["source.sched.advice"] = "use --switches";
+  device.capture.meta["counters.status"] = "no metrics";
+  device.capture.meta["counters.advice"] = "use --metrics";
+  device.capture.meta["import.message.1"] = "buffers were short";
+  expect_unavailable("quality.tier", "imported from a profile 7");
+  std::map<std::string, std::pair<std::string, std::string>> sources;
+  for (const Finding& finding : quality(device.capture)) {
+    if (finding.id == "quality.source") {
+      sources[finding.beside] = {finding.reason, finding.advice};
+    }
+  }
+  const std::map<std::string, std::pair<std::string, std::string>> expected = {
+      {"counters", {"no metrics", "use --metrics"}}, {"sched", {"no scheduler events", "use --switches"}}};
+  EXPECT_EQ(sources, expected);
+  EXPECT_EQ(value("quality.message"), 1);
+  EXPECT_NE(sentence.find("buffers were short"), std::string::npos);
+}
 
 TEST_F(Quality, TierAndCompleteness) {
   EXPECT_EQ(value("quality.tier"), 5);

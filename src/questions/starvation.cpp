@@ -94,7 +94,8 @@ void append_starvation(std::vector<Finding>& findings, const DispatchContext& co
       return;
     }
     if (!context.sources.scheduler) {
-      out.missing(id + ".by", "ns", needs_scheduler_reason, needs_scheduler_advice);
+      const Missing missing = no_scheduler(context.capture);
+      out.missing(id + ".by", "ns", missing.reason, missing.advice);
       return;
     }
     for (size_t activity = 0; activity < activity_count; ++activity) {

@@ -18,7 +18,8 @@ constexpr int deepest_chain = 16;
 constexpr size_t causes_listed = 3;
 
 bool blocks(const OffCpu& interval) {
-  return interval.reason != OffCpuReason::preempted && interval.reason != OffCpuReason::throttled;
+  return interval.reason != OffCpuReason::preempted && interval.reason != OffCpuReason::throttled &&
+         interval.reason != OffCpuReason::unexplained;
 }
 
 std::vector<ThreadKey> all_threads(const Capture& capture) {
@@ -113,9 +114,9 @@ void WakeChains::follow(Causes& causes, const ThreadKey& key, int64_t from, int6
 void append_wakers(std::vector<Finding>& findings, const DispatchContext& context,
                    const std::vector<Dispatcher>& dispatchers, const std::vector<std::vector<Span>>& gaps) {
   constexpr const char* id = "dispatch.starvation.cause";
-  if (!context.sources.scheduler) {
-    findings.push_back(
-        unavailable(Question::dispatch, id, context.subject, "ns", needs_scheduler_reason, needs_scheduler_advice));
+  if (!context.sources.reasons) {
+    const Missing missing = context.sources.scheduler ? no_reasons() : no_scheduler(context.capture);
+    findings.push_back(unavailable(Question::dispatch, id, context.subject, "ns", missing.reason, missing.advice));
     return;
   }
   // The index of all threads takes a pass over the capture: only where somebody woke a dispatcher at all.

@@ -86,6 +86,7 @@ constexpr const char* enumerator(OffCpuReason value) {
     case OffCpuReason::io: return "io";
     case OffCpuReason::sleep: return "sleep";
     case OffCpuReason::other: return "other";
+    case OffCpuReason::unexplained: return "unexplained";
   }
   return nullptr;
 }

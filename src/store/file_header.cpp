@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "base/file_descriptor.h"
+#include "database/untrusted.h"
 #include "store/schema.h"
 
 namespace kvet::store {
@@ -20,17 +21,6 @@ constexpr std::string_view magic{"SQLite format 3\0", 16};
 
 uint32_t big_endian(const unsigned char* bytes) {
   return uint32_t{bytes[0]} << 24 | uint32_t{bytes[1]} << 16 | uint32_t{bytes[2]} << 8 | uint32_t{bytes[3]};
-}
-
-// SQLite locks bytes from 1 GiB on (its file format, section 1.1 and os.h: PENDING_BYTE); a connection in WAL mode holds a
-// shared lock there for as long as it lives.
-bool in_use(int descriptor) {
-  struct flock lock{};
-  lock.l_type = F_WRLCK;
-  lock.l_whence = SEEK_SET;
-  lock.l_start = 0x40000000;
-  lock.l_len = 512;
-  return ::fcntl(descriptor, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
 }  // namespace
@@ -129,7 +119,7 @@ Result<void> make_room(const std::string& path) {
       return fail(ErrorKind::bad_input, "exists and is not a kvet capture, so it is not overwritten", path,
                   "choose another file with -o");
     }
-    if (in_use(file.get())) {
+    if (database::in_use(file.get())) {
       return fail(ErrorKind::bad_input, "another kvet is recording into this file", path,
                   "choose another file with -o");
     }

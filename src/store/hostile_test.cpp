@@ -180,7 +180,7 @@ TEST_F(Tampered, ValuesOutOfRange) {
   tamper("UPDATE execution SET duration_ns = 9223372036854775807", "duration_ns");
   tamper("UPDATE execution SET start_ns = -9223372036854775807", "table execution, row 0");
   tamper("UPDATE off_cpu SET blocked_ns = duration_ns + 1", "blocked_ns lies outside");
-  tamper("UPDATE off_cpu SET reason = 7", "reason is not one of the known kinds");
+  tamper("UPDATE off_cpu SET reason = 8", "reason is not one of the known kinds");
   tamper("UPDATE api_call SET kind = 255", "kind is not one of the known kinds");
   tamper("UPDATE api_call SET kind = 256", "kind is out of range");
   tamper("UPDATE api_call SET captured = 2", "captured is out of range");

@@ -1,5 +1,6 @@
 #include "database/untrusted.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,14 +19,24 @@ std::string uri(const std::string& path, std::string_view query) {
   return text + std::string{query};
 }
 
-// Nobody writes where there is no log: `immutable` reads such a file without a lock.
+}  // namespace
+
 bool has_log(const std::string& path) {
   struct stat wal{};
   return (::stat((path + "-wal").c_str(), &wal) == 0 && wal.st_size > 0) ||
          ::access((path + "-journal").c_str(), F_OK) == 0;
 }
 
-}  // namespace
+// SQLite locks bytes from 1 GiB on (its file format, section 1.1 and os.h: PENDING_BYTE); a connection in WAL mode holds a
+// shared lock there for as long as it lives.
+bool in_use(int descriptor) {
+  struct flock lock{};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = 0x40000000;
+  lock.l_len = 512;
+  return ::fcntl(descriptor, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
 
 Result<void> distrust(sqlite3* database, const std::string& path, int64_t longest_value_bytes) {
   sqlite3_db_config(database, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
@@ -42,7 +53,7 @@ Result<void> distrust(sqlite3* database, const std::string& path, int64_t longes
 }
 
 Result<DatabaseHandle> open_untrusted(const std::string& path, int64_t longest_value_bytes) {
-  const bool logged = has_log(path);
+  const bool logged = has_log(path);  // where there is none, nobody writes: `immutable` reads without a lock
   // With a log, SQLite needs its shared index (-shm) there, or must roll a journal back.
   auto database = logged ? open_database(path, SQLITE_OPEN_READWRITE, path, ErrorKind::bad_input)
                          : open_database(uri(path, "?immutable=1"), SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, path,

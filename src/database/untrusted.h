@@ -17,4 +17,10 @@ Result<void> distrust(sqlite3* database, const std::string& path, int64_t longes
 // bad_input: not a database, damaged or encrypted, locked, a log that needs a folder that may be written.
 Result<DatabaseHandle> open_untrusted(const std::string& path, int64_t longest_value_bytes);
 
+// A log (-wal) or a rollback journal beside the file: somebody is writing it, or was stopped while writing.
+[[nodiscard]] bool has_log(const std::string& path);
+
+// Another process holds one of SQLite's locks on the file behind this descriptor.
+[[nodiscard]] bool in_use(int descriptor);
+
 }  // namespace kvet::database

@@ -59,9 +59,9 @@ Result<void> import_files(const std::vector<std::string>& paths, EventSink& sink
   }
   switch (*common) {
     case Format::kineto_json: return import_kineto(paths, sink);
-    case Format::nsys_sqlite: break;  // import_nsys, declared in formats.h
+    case Format::nsys_sqlite: return import_nsys(paths, sink);
   }
-  return fail(ErrorKind::bad_input, "is an Nsight Systems export, and these are not read yet", paths.front());
+  return fail(ErrorKind::internal, "has a format without a reader", paths.front());
 }
 
 }  // namespace kvet::importing

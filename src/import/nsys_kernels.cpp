@@ -1,0 +1,296 @@
+// Kernels, copies, memsets and contexts of an export: what ran on the devices.
+#include <fmt/core.h>
+
+#include <array>
+#include <string_view>
+
+#include "import/nsys_import.h"
+
+namespace kvet::importing {
+namespace {
+
+enum KernelColumn : uint8_t {
+  start,
+  end,
+  device,
+  context,
+  stream,
+  correlation,
+  process,
+  mangled,
+  demangled,
+  short_name,
+  registers,
+  grid_x,
+  grid_y,
+  grid_z,
+  block_x,
+  block_y,
+  block_z,
+  static_shared,
+  dynamic_shared,
+  local,
+  shared_executed,
+  graph,
+  graph_node,
+  cluster_x,
+  cluster_y,
+  cluster_z,
+  clusters,
+};
+
+// A name for kernels that the file gives none: their time counts as much as that of others.
+StringId name_of(NsysImport& import, NsysRows& rows) {
+  std::optional<int64_t> missing;
+  for (const size_t column : {mangled, demangled, short_name}) {
+    if (const auto id = rows.integer(column)) {
+      if (const StringId* name = import.strings.intern(*id)) {
+        return *name;
+      }
+      missing = id;
+    }
+  }
+  import.lose(LossKind::unjoined);
+  return import.sink.intern(missing ? fmt::format("(kernel without a name: string {} is not in the file)", *missing)
+                                    : std::string("(kernel without a name)"));
+}
+
+uint32_t size_of(NsysRows& rows, size_t column) { return rows.number<uint32_t>(column).value_or(0); }
+
+KernelShape shape_of(NsysRows& rows, StringId name) {
+  KernelShape shape;
+  shape.name = name;
+  shape.grid = {size_of(rows, grid_x), size_of(rows, grid_y), size_of(rows, grid_z)};
+  shape.block = {size_of(rows, block_x), size_of(rows, block_y), size_of(rows, block_z)};
+  shape.cluster = {size_of(rows, cluster_x), size_of(rows, cluster_y), size_of(rows, cluster_z)};
+  // Nsight Systems writes 1 × 1 × 1 or 0 where CUDA was not asked for clusters.
+  if (shape.cluster == std::array<uint32_t, 3>{1, 1, 1}) {
+    shape.cluster = {};
+  }
+  shape.registers_per_thread = size_of(rows, registers);
+  shape.static_shared_bytes = size_of(rows, static_shared);
+  shape.dynamic_shared_bytes = size_of(rows, dynamic_shared);
+  shape.local_bytes_per_thread = size_of(rows, local);
+  shape.shared_executed_bytes = size_of(rows, shared_executed);
+  if (shape.cluster[0] != 0) {
+    shape.max_active_clusters = size_of(rows, clusters);
+  }
+  return shape;
+}
+
+// What kernels, copies and memsets have in common: the first columns of their SELECT.
+struct Placed {
+  Times times;
+  ProcessId process;
+  DeviceId device;
+  uint32_t context = 0, stream = 0, correlation = 0;
+};
+std::optional<Placed> placed(NsysImport& import, NsysRows& rows) {
+  const auto ordinal = rows.number<uint32_t>(device);
+  const auto serialized = rows.integer(process);
+  const auto in_stream = rows.number<uint32_t>(stream);
+  const auto in_context = rows.number<uint32_t>(context);
+  if (!ordinal || !in_stream || !in_context) {
+    import.lose(LossKind::unknown_record);
+    return std::nullopt;
+  }
+  const auto when = import.times(rows.integer(start), rows.integer(end));
+  if (!when) {
+    return std::nullopt;
+  }
+  const GlobalId id = global_id(serialized.value_or(0));
+  const auto on = import.devices.of(id.machine, id.pid, *ordinal);
+  if (!on) {
+    import.lose(LossKind::table_full);
+    return std::nullopt;
+  }
+  Placed result{*when,       import.process(id), *on,
+                *in_context, *in_stream,         rows.number<uint32_t>(correlation).value_or(0)};
+  if (result.correlation != 0) {
+    import.worked.insert(correlation_key(result.process, result.correlation));
+  }
+  return result;
+}
+
+enum class Copies : uint8_t { memcpy, memset };
+
+TransferKind kind_of(std::optional<int64_t> copy) {
+  // ENUM_CUDA_MEMCPY_OPER, which is CUpti_ActivityMemcpyKind and three of its own for managed memory.
+  switch (copy.value_or(0)) {
+    case 1:
+    case 3:
+    case 11: return TransferKind::host_to_device;
+    case 2:
+    case 4:
+    case 12: return TransferKind::device_to_host;
+    case 5:
+    case 6:
+    case 7:
+    case 8:
+    case 13: return TransferKind::device_to_device;
+    case 10: return TransferKind::peer;
+    default: return TransferKind::other;
+  }
+}
+
+Result<void> read_table(NsysImport& import, std::string_view table, Copies copies) {
+  if (!import.file.has(table)) {
+    return {};
+  }
+  // The common columns first, in the order of KernelColumn.
+  auto rows = NsysRows::select(import.file, table,
+                               {"start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid",
+                                "copyKind", "bytes", "graphId", "graphNodeId"});
+  if (!rows) {
+    return std::unexpected(rows.error());
+  }
+  constexpr size_t kind = 7, bytes = 8, of_graph = 9, of_node = 10;
+  for (;;) {
+    const auto more = rows->next();
+    if (!more) {
+      return std::unexpected(more.error());
+    }
+    if (!*more) {
+      return {};
+    }
+    const auto where = placed(import, *rows);
+    if (rows->wrong_type()) {
+      return rows->refuse_type();
+    }
+    if (!where) {
+      continue;
+    }
+    Transfer transfer;
+    transfer.process = where->process;
+    transfer.device = where->device;
+    transfer.kind = copies == Copies::memset ? TransferKind::memset : kind_of(rows->integer(kind));
+    transfer.context_id = where->context;
+    transfer.stream_id = where->stream;
+    transfer.correlation_id = where->correlation;
+    transfer.graph_id = rows->number<uint32_t>(of_graph).value_or(0);
+    transfer.graph_node_id = static_cast<uint64_t>(rows->integer(of_node).value_or(0));
+    transfer.bytes = rows->number<uint64_t>(bytes).value_or(0);
+    transfer.start_ns = where->times.start_ns;
+    transfer.end_ns = where->times.end_ns;
+    import.sink.on(transfer);
+  }
+}
+
+}  // namespace
+
+Result<void> read_kernels(NsysImport& import) {
+  constexpr std::string_view table = "CUPTI_ACTIVITY_KIND_KERNEL";
+  if (!import.file.has(table)) {
+    return {};
+  }
+  auto rows = NsysRows::select(import.file, table,
+                               {"start",
+                                "end",
+                                "deviceId",
+                                "contextId",
+                                "streamId",
+                                "correlationId",
+                                "globalPid",
+                                "mangledName",
+                                "demangledName",
+                                "shortName",
+                                "registersPerThread",
+                                "gridX",
+                                "gridY",
+                                "gridZ",
+                                "blockX",
+                                "blockY",
+                                "blockZ",
+                                "staticSharedMemory",
+                                "dynamicSharedMemory",
+                                "localMemoryPerThread",
+                                "sharedMemoryExecuted",
+                                "graphId",
+                                "graphNodeId",
+                                "clusterX",
+                                "clusterY",
+                                "clusterZ",
+                                "maxActiveClusters"});
+  if (!rows) {
+    return std::unexpected(rows.error());
+  }
+  for (;;) {
+    const auto more = rows->next();
+    if (!more) {
+      return std::unexpected(more.error());
+    }
+    if (!*more) {
+      return {};
+    }
+    const auto where = placed(import, *rows);
+    if (where) {
+      Execution execution;
+      execution.process = where->process;
+      execution.device = where->device;
+      execution.shape = import.entities.shape(shape_of(*rows, name_of(import, *rows)));
+      execution.context_id = where->context;
+      execution.stream_id = where->stream;
+      execution.correlation_id = where->correlation;
+      execution.graph_id = rows->number<uint32_t>(graph).value_or(0);
+      execution.graph_node_id = static_cast<uint64_t>(rows->integer(graph_node).value_or(0));
+      execution.start_ns = where->times.start_ns;
+      execution.end_ns = where->times.end_ns;
+      import.sink.on(execution);
+      ++import.kernels;
+      import.graph_kernels += execution.graph_node_id != 0 ? 1 : 0;
+    }
+    if (rows->wrong_type()) {
+      return rows->refuse_type();
+    }
+  }
+}
+
+Result<void> read_transfers(NsysImport& import) {
+  if (auto read = read_table(import, "CUPTI_ACTIVITY_KIND_MEMCPY", Copies::memcpy); !read) {
+    return read;
+  }
+  return read_table(import, "CUPTI_ACTIVITY_KIND_MEMSET", Copies::memset);
+}
+
+Result<void> read_contexts(NsysImport& import) {
+  constexpr std::string_view table = "TARGET_INFO_CUDA_CONTEXT_INFO";
+  if (!import.file.has(table)) {
+    return {};
+  }
+  auto rows =
+      NsysRows::select(import.file, table, {"processId", "deviceId", "contextId", "parentContextId", "isGreenContext"});
+  if (!rows) {
+    return std::unexpected(rows.error());
+  }
+  for (;;) {
+    const auto more = rows->next();
+    if (!more) {
+      return std::unexpected(more.error());
+    }
+    if (!*more) {
+      return {};
+    }
+    const auto pid = rows->number<int32_t>(0);
+    const auto ordinal = rows->number<uint32_t>(1), id = rows->number<uint32_t>(2);
+    if (!pid || !ordinal || !id) {
+      continue;
+    }
+    // The machine is not named as in the ids of processes: the one that had this pid do work.
+    for (const auto& [key, known] : import.processes) {
+      if (static_cast<int32_t>(key & 0xffff'ffff) != *pid) {
+        continue;
+      }
+      if (const auto on = import.devices.of(static_cast<uint32_t>(key >> 32), *pid, *ordinal)) {
+        Context described;
+        described.process = known;
+        described.device = *on;
+        described.context_id = *id;
+        described.green = rows->integer(4).value_or(0) != 0;
+        described.parent_context_id = rows->number<uint32_t>(3).value_or(0);
+        import.sink.on(described);
+      }
+    }
+  }
+}
+
+}  // namespace kvet::importing

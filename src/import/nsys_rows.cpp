@@ -1,0 +1,70 @@
+#include "import/nsys_rows.h"
+
+#include <fmt/core.h>
+
+#include "import/nsys_file.h"
+
+namespace kvet::importing {
+
+Result<NsysRows> NsysRows::select(const NsysFile& file, std::string_view table,
+                                  std::initializer_list<std::string_view> columns) {
+  NsysRows rows(file);
+  rows.table_ = table;
+  std::string list;
+  for (const std::string_view column : columns) {
+    rows.columns_.emplace_back(column);
+    list += list.empty() ? "" : ",";
+    list += file.has(table, column) ? fmt::format("\"{}\"", column) : "NULL";
+  }
+  // NOT INDEXED: an index may be damaged or lie.
+  auto statement = database::prepare(file.database(), fmt::format("SELECT {} FROM \"{}\" NOT INDEXED", list, table),
+                                     file.path(), ErrorKind::bad_input);
+  if (!statement) {
+    return std::unexpected(statement.error());
+  }
+  rows.statement_ = std::move(*statement);
+  return rows;
+}
+
+Result<bool> NsysRows::next() {
+  wrong_ = nullptr;
+  switch (sqlite3_step(statement_.get())) {
+    case SQLITE_ROW: break;
+    case SQLITE_DONE: return false;
+    default: return std::unexpected(database::sqlite_error(file_->database(), file_->path(), ErrorKind::bad_input));
+  }
+  // A row takes five bytes at least (file format, sections 1.6 and 2.1), and a text its length: a tree whose pages point to
+  // each other cannot make us fill the memory.
+  if (++rows_ > file_->bytes() / 5 + 1 || text_bytes_ > file_->bytes()) {
+    return file_->refuse(fmt::format("table {} claims more than the file can hold", table_), "Fetch it again");
+  }
+  return true;
+}
+
+std::optional<int64_t> NsysRows::integer(size_t column) {
+  switch (sqlite3_column_type(statement_.get(), static_cast<int>(column))) {
+    case SQLITE_INTEGER: return sqlite3_column_int64(statement_.get(), static_cast<int>(column));
+    case SQLITE_NULL: return std::nullopt;
+    default: wrong_ = &columns_[column]; return std::nullopt;
+  }
+}
+
+std::optional<std::string_view> NsysRows::text(size_t column) {
+  switch (sqlite3_column_type(statement_.get(), static_cast<int>(column))) {
+    case SQLITE_TEXT: break;
+    case SQLITE_NULL: return std::nullopt;
+    default: wrong_ = &columns_[column]; return std::nullopt;
+  }
+  const auto* bytes = reinterpret_cast<const char*>(sqlite3_column_text(statement_.get(), static_cast<int>(column)));
+  const auto size = static_cast<size_t>(sqlite3_column_bytes(statement_.get(), static_cast<int>(column)));
+  text_bytes_ += size;
+  return bytes != nullptr ? std::optional(std::string_view(bytes, size)) : std::nullopt;
+}
+
+std::unexpected<Error> NsysRows::refuse_type() const {
+  return file_->refuse(fmt::format("table {}, row {}: {} is not of the type that Nsight Systems gives it", table_,
+                                   rows_ - 1, wrong_ != nullptr ? *wrong_ : ""),
+                       "Export it again with `nsys export --type sqlite`");
+}
+
+}  // namespace kvet::importing

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include "import/missing.h"
+
 namespace kvet::importing {
 
 void write_meta(EventSink& sink, const std::vector<KinetoTrace>& traces, const KinetoClock& clock) {
@@ -37,34 +39,29 @@ void write_meta(EventSink& sink, const std::vector<KinetoTrace>& traces, const K
   if (!first.cuda_driver_version.empty()) {
     say("driver_version", first.cuda_driver_version);
   }
-  // A reason, a colon, and what adds it.
-  const char* record_with = amd ? "no tool that kvet reads adds them for this device"
-                                : "record with `kvet record -- CMD` as root, or with `nsys profile "
-                                  "--cpuctxsw=process-tree` and export to SQLite";
-  say("source.sched", fmt::format("a PyTorch profiler trace has no scheduler events: {}", record_with));
-  say("counters.mode", "off");
-  say("counters.status",
-      fmt::format(
-          "a PyTorch profiler trace has no hardware counters (its \"est. achieved occupancy %\" is computed from "
-          "launch parameters): {}",
-          amd ? "no tool that kvet reads adds them for this device"
-              : "record with `kvet record -- CMD`, or with `nsys profile --gpu-metrics-devices=all`"));
+  // What adds what is missing: another recording, where one of the tools that kvet reads knows the device.
+  const auto or_nothing = [&](const char* advice) {
+    return std::string(amd ? "No tool that kvet reads adds them for this device" : advice);
+  };
+  say_missing(sink, "sched", "a PyTorch profiler trace has no scheduler events",
+              or_nothing("Record with `kvet record -- CMD` as root, or with `nsys profile --cpuctxsw=process-tree` and "
+                         "export to SQLite"));
+  say_no_counters(sink,
+                  "a PyTorch profiler trace has no hardware counters (its \"est. achieved occupancy %\" is computed "
+                  "from launch parameters)",
+                  or_nothing("Record with `kvet record -- CMD`"));
   if (sum.graph_launches > 0 && sum.graph_nodes == 0) {
-    say("source.graph_nodes",
-        fmt::format("the trace does not say which graph node a kernel is: {}",
-                    amd ? "no tool that kvet reads adds them for this device"
-                        : "record with `kvet record -- CMD`, or with `nsys profile --cuda-graph-trace=node`"));
+    say_missing(sink, "graph_nodes", "the trace does not say which graph node a kernel is",
+                or_nothing("Record with `kvet record -- CMD`, or with `nsys profile --cuda-graph-trace=node`"));
   }
   if (sum.ranges == 0) {
-    say("source.nvtx",
-        "the trace has no user annotations: call prof.step() once per step, or mark steps with "
-        "torch.profiler.record_function");
+    say_missing(sink, "nvtx", "the trace has no user annotations",
+                "Call prof.step() once per step, or mark steps with torch.profiler.record_function");
   }
   if (sum.collectives == 0) {
-    say("source.nccl",
-        "the trace has no arguments of collectives: profile a job that uses torch.distributed with PyTorch 2.2 or "
-        "newer "
-        "and record_shapes=True, or record with `kvet record -- CMD`");
+    say_missing(sink, "nccl", "the trace has no arguments of collectives",
+                "Profile a job that uses torch.distributed with PyTorch 2.2 or newer and record_shapes=True, or record "
+                "with `kvet record -- CMD`");
   }
 }
 

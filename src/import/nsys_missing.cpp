@@ -4,6 +4,7 @@
 
 #include <string_view>
 
+#include "import/missing.h"
 #include "import/nsys_import.h"
 
 namespace kvet::importing {
@@ -15,8 +16,7 @@ void say(NsysImport& import, std::string_view name, std::string reason, std::str
   if (!import.files.alone) {
     reason = fmt::format("{}: {}", import.file.name(), reason);
   }
-  import.sink.on(Meta{fmt::format("source.{}", name), std::move(reason)});
-  import.sink.on(Meta{fmt::format("source.{}.advice", name), std::move(advice)});
+  say_missing(import.sink, name, std::move(reason), std::move(advice));
 }
 
 struct WholeGraphs {
@@ -97,9 +97,8 @@ Result<void> say_what_is_missing(NsysImport& import) {
     say(import, "nvtx", "the file holds no NVTX ranges",
         "Profile again with `nsys profile --trace=cuda,nvtx`, and a program that marks its steps");
   }
-  import.sink.on(Meta{"counters.mode", "off"});
-  import.sink.on(Meta{"counters.status", "the file holds no GPU metrics"});
-  import.sink.on(Meta{"counters.advice", "Profile again with `nsys profile --gpu-metrics-devices=all`"});
+  say_no_counters(import.sink, "the file holds no GPU metrics",
+                  "Profile again with `nsys profile --gpu-metrics-devices=all`");
   return {};
 }
 

@@ -209,11 +209,11 @@ struct Communicator {
 struct Sample {
   DeviceId device;
   int64_t start_ns = 0, end_ns = 0;
-  std::optional<double> cycles_elapsed;      // of one SM: gpc__cycles_elapsed.max
-  std::optional<double> sm_active_cycles;    // sum over SMs
-  std::optional<double> warp_cycles;         // resident warps × cycles, sum over SMs
+  std::optional<double> cycles_elapsed;  // of one SM: gpc__cycles_elapsed.max
+  std::optional<double> sm_active_cycles;  // sum over SMs
+  std::optional<double> warp_cycles;  // resident warps × cycles, sum over SMs
   std::optional<double> warps_max, warps_min;  // of the fullest and emptiest SM, × cycles
-  std::optional<double> register_cycles;     // allocated registers × cycles
+  std::optional<double> register_cycles;  // allocated registers × cycles
   std::optional<double> shared_byte_cycles;  // allocated shared memory × cycles
   std::optional<double> warps_launched, blocks_completed;
   std::optional<double> dram_read_bytes, dram_write_bytes;

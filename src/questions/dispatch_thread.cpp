@@ -84,10 +84,10 @@ void DispatchThread::finish(const Capture& capture) {
 
   std::vector<Span> away;
   int64_t until = std::numeric_limits<int64_t>::min();
-  auto add = [&](int64_t from, int64_t to, Activity activity) {
+  auto add = [&](const OffCpu* interval, int64_t from, int64_t to, Activity activity) {
     from = std::max(from, until);  // a thread is off the CPU once at a time; overlaps can only come from a broken file
     if (to > from) {
-      pieces_.push_back({from, to, activity});
+      pieces_.push_back({from, to, activity, interval});
       away.push_back({from, to});
       until = to;
     }
@@ -95,12 +95,12 @@ void DispatchThread::finish(const Capture& capture) {
   for (const OffCpu* interval : off_cpu) {
     const Activity activity = activity_of(interval->reason);
     if (activity == Activity::preempted || activity == Activity::throttled) {
-      add(interval->start_ns, interval->end_ns, activity);
+      add(interval, interval->start_ns, interval->end_ns, activity);
     } else {
       const int64_t wake =
           std::clamp(interval->wake_ns, interval->start_ns, std::max(interval->start_ns, interval->end_ns));
-      add(interval->start_ns, wake, activity);
-      add(wake, interval->end_ns, Activity::waiting_for_cpu);
+      add(interval, interval->start_ns, wake, activity);
+      add(interval, wake, interval->end_ns, Activity::waiting_for_cpu);
     }
   }
   off_cpu_spans_ = SpanSet{std::move(away)};

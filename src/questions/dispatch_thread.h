@@ -51,15 +51,18 @@ class DispatchThread {
 
   // How [from, to) was spent. Adds up to to − from.
   [[nodiscard]] Breakdown breakdown(int64_t from, int64_t to) const;
+  // One time that it was off the CPU.
+  struct Piece {
+    int64_t from, to;
+    Activity activity;
+    const OffCpu* interval;  // of which it is a part
+  };
+  [[nodiscard]] const std::vector<Piece>& pieces() const { return pieces_; }  // by start, disjoint
   // How much of [from, to) it was off the CPU, whatever it waited for.
   [[nodiscard]] int64_t off_cpu_within(int64_t from, int64_t to) const { return off_cpu_spans_.covered(from, to); }
 
  private:
-  struct Piece {
-    int64_t from, to;
-    Activity activity;
-  };
-  std::vector<Piece> pieces_;  // off the CPU, by start, disjoint
+  std::vector<Piece> pieces_;
   SpanSet off_cpu_spans_;
 };
 

@@ -10,6 +10,7 @@
 #include "questions/make_finding.h"
 #include "questions/occupancy_parts.h"
 #include "questions/questions.h"
+#include "questions/sm_limits.h"
 #include "questions/timeline.h"
 
 namespace kvet::questions {
@@ -17,14 +18,6 @@ namespace {
 
 constexpr uint64_t least_pooled_runs = 30;
 constexpr double unexplained_worth_saying = 2;  // percent, as questions.md has it
-
-double warp_slots(const Device& device) {
-  const auto limits = sm_limits(device);
-  const double warps = device.max_warps_per_multiprocessor != 0 ? device.max_warps_per_multiprocessor
-                       : limits                                 ? limits->warps
-                                                                : 0;
-  return warps * device.multiprocessors;
-}
 
 // Times are measured by the executions alone.
 void add_times(std::vector<Finding>& findings, const KernelSet& kernels, const std::vector<DeviceTimeline>& devices) {

@@ -82,4 +82,12 @@ std::optional<uint32_t> carve_out_holding(const SmLimits& limits, uint64_t bytes
   return bytes <= limits.shared_bytes ? std::optional{limits.shared_bytes} : std::nullopt;
 }
 
+double warp_slots(const Device& device) {
+  const auto limits = sm_limits(device);
+  const double warps = device.max_warps_per_multiprocessor != 0 ? device.max_warps_per_multiprocessor
+                       : limits                                 ? limits->warps
+                                                                : 0;
+  return warps * device.multiprocessors;
+}
+
 }  // namespace kvet::questions

@@ -30,6 +30,9 @@ struct SmLimits {
 // is incomplete, and for another major version.
 std::optional<SmLimits> sm_limits(const Device& device);
 
+// Warps that the whole device holds; 0: unknown.
+double warp_slots(const Device& device);
+
 // The smallest carve-out that holds so many bytes, reserves included; the largest where the sizes are not known; empty where
 // none does.
 std::optional<uint32_t> carve_out_holding(const SmLimits& limits, uint64_t bytes);

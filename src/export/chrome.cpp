@@ -1,0 +1,139 @@
+#include "export/chrome.h"
+
+#include <fmt/core.h>
+
+#include <iterator>
+
+#include "base/safe_text.h"
+
+namespace kvet::exporting {
+
+std::string json_string(std::string_view text) {
+  std::string out = "\"";
+  for (const char character : safe_text(text, text.size() + 1)) {
+    switch (character) {
+      case '"': out += "\\\""; break;
+      case '\\': out += "\\\\"; break;
+      case '<': out += "\\u003c"; break;
+      default: out += character;
+    }
+  }
+  return out + '"';
+}
+
+void ChromeWriter::begin(const TimelineClock& clock, const std::vector<std::pair<std::string, std::string>>& facts) {
+  base_ns_ = clock.first_ns;
+  output_.write("{\"displayTimeUnit\":\"ns\",\"otherData\":{\"producer\":\"kvet\"");
+  output_.write(fmt::format(",\"clock\":\"{}\",\"start_ns\":\"{}\"", clock.monotonic ? "CLOCK_MONOTONIC" : "imported",
+                            clock.first_ns));
+  for (const auto& [key, value] : facts) {
+    output_.write("," + json_string("capture." + key) + ":" + json_string(value));
+  }
+  output_.write("},\"traceEvents\":[");
+}
+
+void ChromeWriter::open(char phase, TrackId track) {
+  event_ = fmt::format("{}\n{{\"ph\":\"{}\",\"pid\":{},\"tid\":{}", first_ ? "" : ",", phase,
+                       tracks_[track.value].root + 1, track.value + 1);
+  first_ = false;
+}
+
+void ChromeWriter::close() {
+  event_ += '}';
+  output_.write(event_);
+}
+
+void ChromeWriter::add_time(const char* key, int64_t ns) {
+  fmt::format_to(std::back_inserter(event_), ",\"{}\":{}.{:03}", key, ns / 1000, ns % 1000);
+}
+
+const std::string& ChromeWriter::json_of(const TimelineName& name) {
+  if (name.id.value >= names_.size()) {
+    names_.resize(2 * size_t{name.id.value} + 1);
+  }
+  std::string& known = names_[name.id.value];
+  if (known.empty()) {
+    known = json_string(name.text);
+  }
+  return known;
+}
+
+void ChromeWriter::on(const TimelineTrack& track) {
+  Track one;
+  one.root = track.parent ? tracks_[track.parent->value].root : track.id.value;
+  one.name = json_string(track.name);
+  one.unit = json_string(track.unit);
+  if (track.parent && track.parent->value != one.root) {
+    one.path = tracks_[track.parent->value].path + ": ";
+  }
+  one.path += track.parent ? track.name : "";
+  tracks_.resize(track.id.value + size_t{1});
+  tracks_[track.id.value] = one;
+
+  const std::string lane = track.lane == 0 ? "" : fmt::format(" ({})", track.lane + 1);
+  const std::string pid = track.pid && !track.parent ? fmt::format(" {}", *track.pid) : "";
+  const char* what = track.parent ? "thread" : "process";
+  for (const bool sort : {false, true}) {
+    open('M', track.id);
+    event_ += fmt::format(",\"name\":\"{}_{}\",\"args\":{{", what, sort ? "sort_index" : "name");
+    event_ += sort ? fmt::format("\"sort_index\":{}", track.id.value)
+                   : "\"name\":" + json_string((track.parent ? one.path : track.name) + pid + lane);
+    event_ += '}';
+    close();
+  }
+}
+
+void ChromeWriter::on(const TimelineSlice& slice) {
+  open('X', slice.track);
+  add_time("ts", slice.start_ns - base_ns_);
+  add_time("dur", slice.end_ns - slice.start_ns);
+  event_ += ",\"name\":";
+  event_ += json_of(*slice.name);
+  event_ += ",\"cat\":";
+  event_ += json_string(slice.category);
+  if (!slice.arguments.empty()) {
+    event_ += ",\"args\":{";
+    const char* comma = "";
+    for (const TimelineArgument& argument : slice.arguments) {
+      fmt::format_to(std::back_inserter(event_), "{}\"{}\":", comma, argument.name);
+      comma = ",";
+      if (const auto* number = std::get_if<int64_t>(&argument.value)) {
+        fmt::format_to(std::back_inserter(event_), "{}", *number);
+      } else if (const auto* natural = std::get_if<uint64_t>(&argument.value)) {
+        fmt::format_to(std::back_inserter(event_), "{}", *natural);
+      } else if (const auto* real = std::get_if<double>(&argument.value)) {
+        fmt::format_to(std::back_inserter(event_), "{}", *real);
+      } else {
+        event_ += json_of(*std::get<const TimelineName*>(argument.value));
+      }
+    }
+    event_ += '}';
+  }
+  close();
+  for (const uint64_t flow : slice.starts_flows) {
+    add_flow('s', slice.track, slice.start_ns, flow);
+  }
+  if (slice.ends_flow) {
+    add_flow('f', slice.track, slice.start_ns, *slice.ends_flow);
+  }
+}
+
+void ChromeWriter::add_flow(char phase, TrackId track, int64_t time_ns, uint64_t id) {
+  open(phase, track);
+  add_time("ts", time_ns - base_ns_);
+  fmt::format_to(std::back_inserter(event_), ",\"name\":\"launch\",\"cat\":\"launch\",\"id\":{}", id);
+  event_ += phase == 'f' ? ",\"bp\":\"e\"" : "";
+  close();
+}
+
+void ChromeWriter::on(const TimelineCounter& counter) {
+  const Track& track = tracks_[counter.track.value];
+  open('C', counter.track);
+  add_time("ts", counter.time_ns - base_ns_);
+  event_ += ",\"name\":" + track.name + ",\"args\":{" + track.unit + ":" + fmt::format("{}", counter.value) + "}";
+  close();
+}
+
+void ChromeWriter::finish() { output_.write("\n]}\n"); }
+
+}  // namespace kvet::exporting

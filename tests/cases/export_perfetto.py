@@ -1,0 +1,134 @@
+"""`kvet export --format perfetto` and `chrome`: read back without kvet, and held against SQL on the same capture."""
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import tarfile
+
+from harness import BAD_INPUT, OUTPUT_LOST, TESTS, case, check, kvet
+from trace_readers import protoc, read_chrome, read_perfetto
+
+ARCHIVE = os.path.join(TESTS, "..", "examples", "rmsnorm-serving", "captures", "h200-2026-11-30.tar.xz")
+WITH_SAMPLES = "captures/ab-01-0-baseline.kvet"
+
+
+def bundled(folder):
+    """A capture that was recorded on an H200, with counter samples and CUDA graphs."""
+    with tarfile.open(ARCHIVE) as archive:
+        archive.extract(WITH_SAMPLES, folder)
+    return os.path.join(folder, WITH_SAMPLES)
+
+
+def export(capture, name, form):
+    path = os.path.join(os.path.dirname(capture), name)
+    kvet("export", capture, "--format", form, "-o", path).expect(0)
+    check(not [other for other in os.listdir(os.path.dirname(capture)) if "unfinished" in other], "an unfinished file is left")
+    return path
+
+
+def truth_of(capture):
+    """What must be in a trace: category -> (slices, sum of durations), counter -> (values, sum), flows, first start."""
+    database = sqlite3.connect(capture)
+    sql = lambda text: database.execute(text).fetchall()
+    kinds = {(name, value): number for name, value, number in sql("SELECT enumeration, name, value FROM enumerator")}
+    slices = {}
+    # Work of devices
+    slices["kernel"] = sql("SELECT count(*), sum(duration_ns) FROM execution")[0]
+    memset = kinds["transfer_kind", "memset"]
+    slices["copy"] = sql(f"SELECT count(*), sum(duration_ns) FROM transfer WHERE kind <> {memset}")[0]
+    slices["memset"] = sql(f"SELECT count(*), sum(duration_ns) FROM transfer WHERE kind = {memset}")[0]
+    slices["graph replay"] = sql("""
+        SELECT count(*), sum(length) FROM (
+          SELECT max(start_ns + duration_ns) - min(start_ns) AS length FROM (
+            SELECT process_id, device_id, correlation_id, graph_node_id, start_ns, duration_ns FROM execution UNION ALL
+            SELECT process_id, device_id, correlation_id, graph_node_id, start_ns, duration_ns FROM transfer)
+          WHERE graph_node_id <> 0 AND correlation_id <> 0 GROUP BY process_id, device_id, correlation_id)""")[0]
+    # Threads
+    for category, names in {
+        "launch": ("launch_kernel", "launch_cooperative", "launch_graph", "launch_host_function"),
+        "synchronize": ("synchronize_stream", "synchronize_context", "synchronize_event", "synchronize_copy"),
+        "copy call": ("copy_async",),
+        "queue": ("wait_for_queue",),
+    }.items():
+        wanted = ",".join(str(kinds["api_kind", name]) for name in names)
+        slices[category] = sql(f"SELECT count(*), sum(duration_ns) FROM api_call WHERE kind IN ({wanted})")[0]
+    slices["nvtx"] = sql("SELECT count(*), sum(duration_ns) FROM nvtx_range")[0]
+    dispatchers = "(SELECT process_id, thread_id FROM api_call UNION SELECT process_id, thread_id FROM collective_call)"
+    of_dispatchers = f"FROM off_cpu WHERE (process_id, thread_id) IN {dispatchers}"
+    whole = {"preempted", "throttled"}
+    for name in (name for field, name in kinds if field == "off_cpu_reason"):
+        reason = f"reason = {kinds['off_cpu_reason', name]}"
+        part = "duration_ns" if name in whole else "blocked_ns"
+        slices[name] = sql(f"SELECT count(*), sum({part}) {of_dispatchers} AND {reason} AND {part} > 0")[0]
+    not_whole = " AND ".join(f"reason <> {kinds['off_cpu_reason', name]}" for name in whole)
+    slices["waiting_for_cpu"] = sql(f"""SELECT count(*), sum(duration_ns - blocked_ns) {of_dispatchers}
+                                        AND {not_whole} AND duration_ns > blocked_ns""")[0]
+    # A thread runs where it is not off the CPU, from the first thing known of it to the last.
+    running = sql(f"""
+        WITH known AS (
+          SELECT process_id, thread_id, start_ns, start_ns + duration_ns AS end_ns, 0 AS away FROM api_call UNION ALL
+          SELECT process_id, thread_id, start_ns, start_ns + duration_ns, 0 FROM collective_call UNION ALL
+          SELECT process_id, thread_id, start_ns, start_ns + duration_ns, duration_ns {of_dispatchers})
+        SELECT sum(length) FROM (
+          SELECT max(end_ns) - min(start_ns) - sum(away) AS length FROM known GROUP BY process_id, thread_id)""")[0][0]
+    slices["running"] = (None, running)
+    slices["loss"] = (sql("SELECT count(*) FROM loss")[0][0], None)
+    # Flows
+    call = f"(SELECT process_id, correlation_id FROM api_call WHERE kind <> {kinds['api_kind', 'wait_for_queue']} AND correlation_id <> 0)"
+    flows = sum(sql(f"SELECT count(*) FROM {table} WHERE (process_id, correlation_id) IN {call}")[0][0]
+                for table in ("execution", "transfer"))
+    # Counters: samples before the counters' clock was verified are not used.
+    counted = """FROM sample JOIN device ON device.id = device_id WHERE start_ns >= (
+        SELECT min(from_ns) FROM clock_mapping WHERE source = 2 AND residual_ns IS NOT NULL)"""
+    counters = {
+        "SM occupancy": sql(f"""SELECT count(*), sum(100.0 * warp_cycles / (cycles_elapsed * multiprocessors * max_warps_per_multiprocessor))
+                               {counted} AND cycles_elapsed > 0""")[0],
+        "DRAM read": sql(f"SELECT count(*), sum(1e9 * dram_read_bytes / duration_ns) {counted}")[0],
+        "DRAM write": sql(f"SELECT count(*), sum(1e9 * dram_write_bytes / duration_ns) {counted}")[0],
+        "DRAM, of theoretical peak": sql(f"""SELECT count(*), sum(1e11 * (dram_read_bytes + dram_write_bytes) / duration_ns
+                                            / memory_bandwidth_bytes_per_s) {counted}""")[0],
+        "SM clock": sql(f"SELECT count(*), sum(1e3 * cycles_elapsed / duration_ns) {counted}")[0],
+        "Power": sql("SELECT count(*), sum(power_milliwatts / 1e3) FROM device_reading WHERE power_milliwatts IS NOT NULL")[0],
+        "SM clock (NVML)": sql("SELECT count(*), sum(sm_clock_mhz) FROM device_reading WHERE sm_clock_mhz IS NOT NULL")[0],
+    }
+    # Without a calibration: 90% of 92% of the theoretical peak.
+    slices["saturation"] = (None, sql(f"""SELECT sum(duration_ns) {counted} AND
+        (dram_read_bytes + dram_write_bytes) * 1e9 >= 0.9 * 0.92 * memory_bandwidth_bytes_per_s * duration_ns""")[0][0])
+    return slices, counters, flows, sql("SELECT min(start_ns) FROM execution")[0][0], dict(sql("SELECT key, value FROM meta"))
+
+
+def compare(trace, capture):
+    slices, counters, flows, first, _ = truth_of(capture)
+    trace.check_nesting()
+    for category, (count, total) in slices.items():
+        found = trace.of(category)
+        seen = sum(s.end - s.start for s in found)
+        check(count is None or len(found) == count, f"{len(found)} slices of {category!r}, not {count}")
+        # Samples' times went through the counters' clock mapping, and were rounded.
+        allowed = 1e-5 * (total or 0) if category == "saturation" else 0
+        check(total is None and category != "saturation" or abs(seen - (total or 0)) <= allowed,
+              f"{category!r} lasts {seen} ns, not {total}")
+    for name, (count, total) in counters.items():
+        found = trace.counter(name)
+        check(len(found) == count and count > 0, f"{len(found)} values of {name!r}, not {count}")
+        seen = sum(v.value for v in found)
+        check(abs(seen - total) <= 1e-5 * abs(total), f"the values of {name!r} add up to {seen}, not {total}")
+    check(trace.flows() == flows and flows > 0, f"{trace.flows()} flows, not {flows}")
+    check(min(s.start for s in trace.of("kernel")) == first, "the first kernel begins at another time")
+
+
+@case(protoc)
+def perfetto_holds_what_the_capture_holds(folder):
+    capture = bundled(folder)
+    trace = read_perfetto(export(capture, "out.perfetto-trace", "perfetto"))
+    compare(trace, capture)
+    facts = truth_of(capture)[4]
+    check(trace.clock_id == 3, "the time stamps are not CLOCK_MONOTONIC")
+    check(trace.clocks == {3: int(facts["clock.monotonic_ns"]), 1: int(facts["clock.realtime_ns"])}, "the clocks are others")
+
+
+@case()
+def chrome_holds_what_the_capture_holds(folder):
+    capture = bundled(folder)
+    compare(read_chrome(export(capture, "out.json", "chrome")), capture)

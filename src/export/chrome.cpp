@@ -70,14 +70,14 @@ void ChromeWriter::on(const TimelineTrack& track) {
   tracks_.resize(track.id.value + size_t{1});
   tracks_[track.id.value] = one;
 
-  const std::string lane = track.lane == 0 ? "" : fmt::format(" ({})", track.lane + 1);
-  const std::string pid = track.pid && !track.parent ? fmt::format(" {}", *track.pid) : "";
+  std::string name = track.parent ? one.path : track.name;
+  name += track.pid && !track.parent ? fmt::format(" {}", *track.pid) : "";
+  name += track.lane == 0 ? "" : fmt::format(" ({})", track.lane + 1);
   const char* what = track.parent ? "thread" : "process";
   for (const bool sort : {false, true}) {
     open('M', track.id);
     event_ += fmt::format(",\"name\":\"{}_{}\",\"args\":{{", what, sort ? "sort_index" : "name");
-    event_ += sort ? fmt::format("\"sort_index\":{}", track.id.value)
-                   : "\"name\":" + json_string((track.parent ? one.path : track.name) + pid + lane);
+    event_ += sort ? fmt::format("\"sort_index\":{}", track.id.value) : "\"name\":" + json_string(name);
     event_ += '}';
     close();
   }

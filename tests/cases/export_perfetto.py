@@ -1,12 +1,10 @@
 """`kvet export --format perfetto` and `chrome`: read back without kvet, and held against SQL on the same capture."""
-import json
 import os
-import shutil
 import sqlite3
 import subprocess
 import tarfile
 
-from harness import BAD_INPUT, OUTPUT_LOST, TESTS, case, check, kvet
+from harness import BAD_INPUT, KVET, OUTPUT_LOST, TESTS, case, check, kvet
 from trace_readers import protoc, read_chrome, read_perfetto
 
 ARCHIVE = os.path.join(TESTS, "..", "examples", "rmsnorm-serving", "captures", "h200-2026-11-30.tar.xz")
@@ -18,6 +16,19 @@ def bundled(folder):
     with tarfile.open(ARCHIVE) as archive:
         archive.extract(WITH_SAMPLES, folder)
     return os.path.join(folder, WITH_SAMPLES)
+
+
+def short(folder):
+    """Half a second of it."""
+    capture = bundled(folder)
+    database = sqlite3.connect(capture)
+    begin, = database.execute("SELECT value + 0 FROM meta WHERE key = 'window.from_ns'").fetchone()
+    for table in ("api_call", "execution", "transfer", "nvtx_range", "off_cpu"):
+        database.execute(f"DELETE FROM {table} WHERE start_ns NOT BETWEEN ? AND ?", (begin, begin + 500_000_000))
+    database.execute("DELETE FROM sample WHERE rowid > 500")
+    database.commit()
+    database.close()
+    return capture
 
 
 def export(capture, name, form):
@@ -132,3 +143,79 @@ def perfetto_holds_what_the_capture_holds(folder):
 def chrome_holds_what_the_capture_holds(folder):
     capture = bundled(folder)
     compare(read_chrome(export(capture, "out.json", "chrome")), capture)
+
+
+HOSTILE = ["<script>alert(1)</script>", "\x1b[31mred\x1b[0m", "two\nlines", "x" * 100_000, "\u202egnp.exe", 'quote"back\\slash',
+           "_Z" + "9" * 400, "\ufeffnul\x7f", "</script><!--"]
+
+
+def with_names(capture, names):
+    """Every kernel, NVTX range, process and device of the capture gets one of these names."""
+    database = sqlite3.connect(capture)
+    fields = [("kernel_shape", "name_id"), ("nvtx_range", "name_id"), ("nvtx_range", "domain_id"), ("process", "name_id"),
+              ("device", "name_id"), ("off_cpu", "taker_name_id")]
+    used = sorted({row[0] for table, column in fields for row in database.execute(f"SELECT DISTINCT {column} FROM {table}")} - {0})
+    for index, string in enumerate(used):
+        # CAST keeps bytes that are no UTF-8, as a file from a stranger may hold them.
+        database.execute("UPDATE string SET value = CAST(? AS TEXT) WHERE id = ?", (names[index % len(names)], string))
+    database.commit()
+    database.close()
+
+
+def hostile(capture):
+    raw = [name.encode() for name in HOSTILE] + [b"bad \xff\xfe utf-8", b"lone \xed\xa0\x80 surrogate", b"cut \xe2\x82"]
+    with_names(capture, [bytes(name) for name in raw])
+
+
+def check_harmless(trace):
+    texts = {s.name for s in trace.slices} | {name for track in trace.tracks.values() for name in track.path}
+    texts |= {value for s in trace.slices for value in s.arguments.values() if isinstance(value, str)}
+    for text in texts:
+        check(len(text) < 20_000, f"a name of {len(text)} characters came out whole")
+        check(not any(ord(c) < 0x20 or 0x7f <= ord(c) < 0xa0 or ord(c) in (0x202e, 0xfeff) for c in text), f"{text!r} holds a control character")
+    check(any("\ufffd" in text for text in texts), "bytes that are no UTF-8 left no trace")
+    check(any("\\x1b[31mred" in text for text in texts), "the escape sequence is not spelled out")
+
+
+@case(protoc)
+def hostile_names_come_out_harmless(folder):
+    capture = short(folder)
+    hostile(capture)
+    perfetto = read_perfetto(export(capture, "out.perfetto-trace", "perfetto"))  # fails on what is no UTF-8
+    check_harmless(perfetto)
+    path = export(capture, "out.json", "chrome")
+    check_harmless(read_chrome(path))
+    with open(path, "rb") as file:
+        text = file.read()
+    check(b"<" not in text, "a script element could begin in the JSON")
+    check(all(byte >= 0x20 or byte == 0x0a for byte in set(text)), "the JSON holds control characters")
+    check(len(perfetto.of("kernel")) > 1000, "slices are missing")
+
+
+@case()
+def output_is_there_whole_or_not_at_all(folder):
+    capture = short(folder)
+    for form in ("perfetto", "chrome"):
+        kvet("export", capture, "--format", form, "-o", "/dev/full").expect(OUTPUT_LOST, "No space left on device")
+        kvet("export", capture, "--format", form, "-o", os.path.join(folder, "no", "such")).expect(OUTPUT_LOST, "No such file")
+        kvet("export", os.path.join(folder, "missing.kvet"), "--format", form, "-o", os.path.join(folder, "x")).expect(BAD_INPUT)
+        # A disk that is full in the middle: a tmpfs would need root, a limit on the size of files does not.
+        small = os.path.join(folder, "small")
+        limited = subprocess.run(["bash", "-c", 'trap "" XFSZ; ulimit -f 100; exec "$@"', "-", KVET, "export", capture, "--format", form,
+                                  "-o", small], capture_output=True, text=True, check=False)
+        check(limited.returncode == OUTPUT_LOST, f"exit status {limited.returncode} where the file may not grow")
+        check("File too large" in limited.stderr, "stderr does not say why")
+    check(sorted(os.listdir(folder)) == ["captures"], f"left behind: {os.listdir(folder)}")
+
+
+@case()
+def a_terminal_gets_no_binary(folder):
+    capture = short(folder)
+    ours, theirs = os.openpty()
+    done = subprocess.run([KVET, "export", capture, "--format", "perfetto"], stdout=theirs, stderr=subprocess.PIPE, text=True, check=False)
+    check(done.returncode == 64 and "-o" in done.stderr, f"exit status {done.returncode}: {done.stderr}")
+    os.close(theirs)
+    os.close(ours)
+    piped = subprocess.run([KVET, "export", capture, "--format", "chrome"], capture_output=True, check=True)
+    with open(export(capture, "out.json", "chrome"), "rb") as file:
+        check(piped.stdout == file.read(), "a pipe gets something else than a file")

@@ -1,5 +1,9 @@
 #include "cli/arguments_files.h"
 
+#include <algorithm>
+#include <string_view>
+
+#include "base/text.h"
 #include "cli/arguments_common.h"
 
 namespace kvet::cli {
@@ -28,10 +32,28 @@ void define(CLI::App& app, ExportOptions& options) {
   app.add_option("-o,--output", options.output, "The file to write, or for csv the folder; without it: stdout")
       ->type_name("FILE");
   add_kernels(app, options.kernels, "the five that ran longest. For otlp, prometheus and csv: whose findings");
+  app.add_option("--endpoint", options.endpoint,
+                 "For otlp: where a receiver listens for HTTP. Without it and -o: OTEL_EXPORTER_OTLP_ENDPOINT")
+      ->type_name("URL");
+  app.add_option_function<std::string>(
+         "--signals",
+         [&options](const std::string& text) {
+           const std::vector<std::string_view> parts = split(text, ',');
+           const auto has = [&](std::string_view signal) { return std::ranges::find(parts, signal) != parts.end(); };
+           options.metrics = has("metrics");
+           options.traces = has("traces");
+           if (parts.size() != static_cast<size_t>(options.metrics) + static_cast<size_t>(options.traces)) {
+             refuse(
+                 {ErrorKind::usage, "'" + text + "' is none of metrics, traces and metrics,traces", "--signals", ""});
+           }
+         },
+         "For otlp: metrics, traces or both, which is the default")
+      ->type_name("metrics,traces");
   app.footer(
       "Examples:\n"
       "  kvet export run.kvet --format perfetto -o run.perfetto-trace\n"
-      "  kvet export run.kvet --format csv -o tables");
+      "  kvet export run.kvet --format csv -o tables\n"
+      "  kvet export run.kvet --format otlp --endpoint http://127.0.0.1:4318");
 }
 
 void define(CLI::App& app, SqlOptions& options) {

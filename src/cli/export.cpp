@@ -12,7 +12,7 @@ Result<void> export_as(const ExportOptions& options, Capture& capture) {
     case ExportFormat::perfetto: return export_perfetto(capture, options.output);
     case ExportFormat::chrome: return export_chrome(capture, options.output);
     case ExportFormat::prometheus: return export_prometheus(capture, options);
-    case ExportFormat::otlp: break;
+    case ExportFormat::otlp: return export_otlp(capture, options);
     case ExportFormat::csv: return export_csv(capture, options);
   }
   return fail(ErrorKind::internal, "is not written yet", "export");

@@ -17,6 +17,8 @@ Result<void> export_chrome(const Capture& capture, const std::string& output);
 // Those that hold findings ask the four questions first, and cut the capture to the window that these are about. Errors are
 // also those of report_on.
 Result<void> export_prometheus(Capture& capture, const ExportOptions& options);
+// Sends to options.endpoint, else to what OTEL_EXPORTER_OTLP_ENDPOINT says, else writes to options.output.
+Result<void> export_otlp(Capture& capture, const ExportOptions& options);
 Result<void> export_csv(Capture& capture, const ExportOptions& options);
 
 }  // namespace kvet::cli

@@ -44,6 +44,13 @@ std::vector<std::optional<double>> busy_parts(const Capture& capture, const std:
 
 }  // namespace
 
+std::function<std::string(std::string_view)> kernel_labels(const Capture& capture) {
+  return [labels = std::make_shared<const Labels>(labels_of(capture))](std::string_view raw) {
+    const auto found = labels->find(raw);
+    return found == labels->end() ? std::string{raw} : found->second;
+  };
+}
+
 Result<exporting::MetricsSource> metrics_source(Capture& capture, const std::vector<std::string>& kernels) {
   auto report = report_on(capture, {kernels, {}});
   if (!report) {
@@ -60,10 +67,7 @@ Result<exporting::MetricsSource> metrics_source(Capture& capture, const std::vec
   for (report::KernelSection& kernel : report->kernels) {
     source.kernels.push_back({std::move(kernel.name), std::move(kernel.findings)});
   }
-  source.label = [labels = std::make_shared<const Labels>(labels_of(capture))](std::string_view raw) {
-    const auto found = labels->find(raw);
-    return found == labels->end() ? std::string{raw} : found->second;
-  };
+  source.label = kernel_labels(capture);
   return source;
 }
 

@@ -76,6 +76,8 @@ struct ExportOptions {
   ExportFormat format = ExportFormat::perfetto;
   std::string output;  // empty: stdout
   std::vector<std::string> kernels;  // patterns: whose findings; empty: the longest-running
+  std::string endpoint;  // of OTLP; empty: OTEL_EXPORTER_OTLP_ENDPOINT, or where that is empty, too, the output
+  bool metrics = true, traces = true;  // the signals of OTLP
 };
 
 // kvet sql: the query is `query`, else in `query_file`, else the documented one, else what comes on stdin.
@@ -97,7 +99,7 @@ struct ExperimentOptions {
   std::vector<std::string> accept;
   std::optional<int64_t> max_time_ns;
   std::optional<uint32_t> quads;  // empty: looks at 4, 8 and 16
-  bool no_aa = false;             // skip the A/A quads: the word is then at most "likely"
+  bool no_aa = false;  // skip the A/A quads: the word is then at most "likely"
   bool json = false;
 };
 

@@ -23,6 +23,8 @@ WallClock::WallClock(const Capture& capture) {
   int64_t offset = 0;
   if (monotonic && real && !__builtin_sub_overflow(*real, *monotonic, &offset)) {
     offset_ns_ = offset;
+  } else {
+    offset_ns_ = time_fact(capture, "import.base_time_ns");
   }
   int64_t first = std::numeric_limits<int64_t>::max(), last = std::numeric_limits<int64_t>::min();
   const auto see = [&](const auto& rows) {

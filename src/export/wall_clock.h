@@ -11,7 +11,7 @@ namespace kvet::exporting {
 class WallClock {
  public:
   explicit WallClock(const Capture& capture);
-  // By the capture's one pair of readings; without it times stay as they are, as if the capture's clock had begun in 1970.
+  // By the capture's one pair of readings, or what an imported file says of its 0; without these times stay as they are, as if the capture's clock had begun in 1970.
   [[nodiscard]] bool known() const { return offset_ns_.has_value(); }
   // Nanoseconds since 1970, UTC; 0 for what would be before.
   [[nodiscard]] uint64_t unix_ns(int64_t time_ns) const;

@@ -1,0 +1,47 @@
+// Sends OTLP request bodies over HTTP (opentelemetry.io/docs/specs/otlp, "OTLP/HTTP"), as often as the receiver asks, up to a bound.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "export/http.h"
+
+namespace kvet::exporting {
+
+struct OtlpEndpoint {
+  std::string url;  // base: "/v1/metrics" and "/v1/traces" follow
+  std::vector<std::string> headers;  // "Name: value"
+  int64_t timeout_ms = 10'000;  // of one request; the specification's default
+};
+
+// `headers`: as OTEL_EXPORTER_OTLP_HEADERS has them, "name=value,name=value", values percent-encoded. `timeout`: milliseconds
+// as OTEL_EXPORTER_OTLP_TIMEOUT has them; "": the default. Errors are usage, and never show a header's value.
+Result<OtlpEndpoint> otlp_endpoint(std::string_view url, std::string_view headers, std::string_view timeout);
+
+class OtlpDelivery {
+ public:
+  using Post = std::function<Result<HttpAnswer>(const HttpRequest&)>;
+  using Wait = std::function<void(int64_t milliseconds)>;
+  OtlpDelivery(OtlpEndpoint endpoint, Post post, Wait wait)
+      : endpoint_(std::move(endpoint)), post_(std::move(post)), wait_(std::move(wait)) {}
+
+  // `signal`: "metrics" or "traces". Asked to come back (429, 502, 503, 504), it does, up to four times: after as long as the
+  // receiver says, 30 s at most, else after 1, 2, 4 and 8 s. Errors are unavailable: no answer, or one that is no success.
+  Result<void> send(std::string_view signal, std::string_view body);
+
+  [[nodiscard]] int64_t rejected() const { return rejected_; }  // points and spans that the receiver did not take
+  [[nodiscard]] const std::string& last_message() const { return message_; }  // why, or a warning; raw, "": none
+
+ private:
+  OtlpEndpoint endpoint_;
+  Post post_;
+  Wait wait_;
+  int64_t rejected_ = 0;
+  std::string message_;
+};
+
+}  // namespace kvet::exporting

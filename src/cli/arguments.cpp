@@ -250,6 +250,8 @@ constexpr Definition definitions[] = {
     {"report", "FILE... [OPTIONS]", "Answer the four questions for every kernel of a capture",
      define_as<ReportOptions>},
     {"import", "FILE... -o CAPTURE [OPTIONS]", "Make a capture of other tools' files", define_as<ImportOptions>},
+    {"merge", "FILE FILE... -o CAPTURE [OPTIONS]", "Make one capture of those of several hosts",
+     define_as<MergeOptions>},
     {"export", "FILE --format FORMAT [OPTIONS]", "Hand a capture to other tools", define_as<ExportOptions>},
     {"sql", "FILE [QUERY] [OPTIONS]", "Ask a capture a question of your own, in SQL; only reads",
      define_as<SqlOptions>},

@@ -19,6 +19,20 @@ void define(CLI::App& app, ImportOptions& options) {
       "  kvet import rank0.json.gz rank1.json.gz -o run.kvet");
 }
 
+void define(CLI::App& app, MergeOptions& options) {
+  app.add_option("FILE", options.files, "Captures of the ranks' hosts; their clock is the first one's")
+      ->required()
+      ->expected(2, 4096);
+  app.add_option("-o,--output", options.output, "The capture to write")->type_name("CAPTURE")->required();
+  app.add_flag(
+      "--wall-clock", options.wall_clock,
+      "Where no collective links a capture to the others, align it by the hosts' time of day: good to milliseconds");
+  app.footer(
+      "Clocks are aligned by the ends of collectives that both hosts took part in.\n"
+      "Example:\n"
+      "  kvet merge node0.kvet node1.kvet -o job.kvet && kvet report job.kvet");
+}
+
 void define(CLI::App& app, ExportOptions& options) {
   app.add_option("FILE", options.file, "The capture, or another tool's file that kvet can import")->required();
   add_choice<ExportFormat>(app, "--format", options.format,

@@ -10,6 +10,7 @@ class App;
 namespace kvet::cli {
 
 void define(CLI::App& app, ImportOptions& options);
+void define(CLI::App& app, MergeOptions& options);
 void define(CLI::App& app, ExportOptions& options);
 void define(CLI::App& app, SqlOptions& options);
 

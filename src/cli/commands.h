@@ -17,6 +17,7 @@ int run_init(const InitOptions& options);
 int run_validate(const ValidateOptions& options);
 int run_doctor(const DoctorOptions& options);
 int run_import(const ImportOptions& options);
+int run_merge(const MergeOptions& options);
 int run_export(const ExportOptions& options);
 int run_sql(const SqlOptions& options);
 int run_sampler(const InternalOptions& options);

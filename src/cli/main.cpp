@@ -23,6 +23,7 @@ constexpr Command commands[] = {
     command<ReportOptions, run_report>("report"),
     command<CompareOptions, run_compare>("compare"),
     command<ImportOptions, run_import>("import"),
+    command<MergeOptions, run_merge>("merge"),
     command<ExportOptions, run_export>("export"),
     command<SqlOptions, run_sql>("sql"),
     command<InternalOptions, run_sampler>("__sampler"),  // hidden: the recorder's child

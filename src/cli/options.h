@@ -69,6 +69,13 @@ struct ImportOptions {
   std::string output;
 };
 
+// kvet merge
+struct MergeOptions {
+  std::vector<std::string> files;
+  std::string output;
+  bool wall_clock = false;
+};
+
 // kvet export
 enum class ExportFormat : uint8_t { perfetto, chrome, otlp, prometheus, csv };
 struct ExportOptions {
@@ -140,7 +147,8 @@ struct InternalOptions {
   std::vector<std::string> arguments;
 };
 
-using Options = std::variant<RecordOptions, ReportOptions, KernelsOptions, CompareOptions, TryOptions, InitOptions,
-                             ValidateOptions, DoctorOptions, ImportOptions, ExportOptions, SqlOptions, InternalOptions>;
+using Options =
+    std::variant<RecordOptions, ReportOptions, KernelsOptions, CompareOptions, TryOptions, InitOptions, ValidateOptions,
+                 DoctorOptions, ImportOptions, MergeOptions, ExportOptions, SqlOptions, InternalOptions>;
 
 }  // namespace kvet::cli

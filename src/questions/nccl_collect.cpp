@@ -264,7 +264,7 @@ Collectives Collector::collect() {
   };
   for (auto& [key, sequence] : building_) {
     Sequence out;
-    out.by = std::get<0>(key);
+    std::tie(out.by, out.key) = key;
     out.ranks_expected = sequence.ranks_expected;
     out.bound = sequence.bound;
     for (auto& [member, parts] : sequence.members) {

@@ -55,6 +55,7 @@ struct Part {
 // are the same collective, unless the recording began between them.
 struct Sequence {
   enum class By : uint8_t { communicator, graph_node, order } by = By::communicator;
+  std::string key;  // by communicator, or of bound graph nodes: the same on every host
   uint32_t ranks_expected = 0;  // 0: unknown
   bool bound = false;  // graph nodes: to the calls that captured them
   std::vector<std::vector<Part>> ranks;  // each belongs to one rank

@@ -1,7 +1,10 @@
 // Ranks in processes of their own, a device each, that compute and reduce; with a planted reason for one of them to be late.
 //
 //   ranks --truth DIRECTORY [--ranks 4] [--steps 40] [--graph 0|1] [--slow-rank R --slow-us N] [--late-rank R --late-us N]
-//         [--spin-rank R] [--seed N]
+//         [--spin-rank R] [--seed N] [--first R --count N --rendezvous FILE]
+//
+// With --rendezvous several calls make up one job, each with some of its ranks, as on several hosts: who has rank 0 writes the ids
+// of the communicators into the file, the others read them there.
 //
 // A step is four layers of gemm_kernel, k_kernel, softmax_kernel and an all-reduce. --slow-rank: k_kernel takes so much longer there, in
 // the second layer. --late-rank: its dispatcher sleeps before each step. --spin-rank: k_kernel takes 2 ms longer there while an
@@ -29,6 +32,8 @@ namespace {
 
 struct Settings {
   std::string truth;
+  std::string rendezvous;
+  int first = 0, count = 0;  // ranks of this call; 0: all
   int ranks = 4, steps = 40, graph = 0, slow_rank = -1, late_rank = -1, spin_rank = -1;
   int64_t slow_ns = 0, late_ns = 0;
   uint64_t seed = 1;
@@ -144,12 +149,50 @@ class Rank {
   bool spins_ = false, comes_late_ = false;
 };
 
-int run(const Settings& settings) {
+struct Ids {
   NcclUniqueId all, pair;
-  MUST(ncclGetUniqueId(&all));
-  MUST(ncclGetUniqueId(&pair));
+};
+
+Ids make_ids() {
+  Ids ids;
+  MUST(ncclGetUniqueId(&ids.all));
+  MUST(ncclGetUniqueId(&ids.pair));
+  return ids;
+}
+
+// Of all calls of one job. Waits for at most 30 s.
+Ids agreed_ids(const Settings& settings) {
+  const std::string unfinished = settings.rendezvous + ".unfinished";
+  if (settings.first == 0) {
+    const Ids ids = make_ids();
+    std::FILE* file = std::fopen(unfinished.c_str(), "wb");
+    if (file == nullptr || std::fwrite(&ids, sizeof ids, 1, file) != 1 || std::fclose(file) != 0 ||
+        std::rename(unfinished.c_str(), settings.rendezvous.c_str()) != 0) {
+      std::perror("ranks: rendezvous");
+      std::exit(1);
+    }
+    return ids;
+  }
+  for (int attempt = 0; attempt < 3000; ++attempt) {
+    if (std::FILE* file = std::fopen(settings.rendezvous.c_str(), "rb"); file != nullptr) {
+      Ids ids;
+      const bool read = std::fread(&ids, sizeof ids, 1, file) == 1;
+      std::fclose(file);
+      if (read) {
+        return ids;
+      }
+    }
+    usleep(10'000);
+  }
+  std::fprintf(stderr, "ranks: nobody came to %s\n", settings.rendezvous.c_str());
+  std::exit(1);
+}
+
+int run(const Settings& settings) {
+  const auto [all, pair] = settings.rendezvous.empty() ? make_ids() : agreed_ids(settings);
   std::vector<pid_t> children;
-  for (int i = 0; i < settings.ranks; ++i) {
+  const int end = settings.count > 0 ? settings.first + settings.count : settings.ranks;
+  for (int i = settings.first; i < end; ++i) {
     pid_t child = fork();
     if (child == 0) {
       truth::begin(settings.truth);
@@ -193,6 +236,12 @@ int main(int count, char** arguments) {
       settings.late_ns = std::atoll(value) * 1000;
     } else if (name == "--spin-rank") {
       settings.spin_rank = std::atoi(value);
+    } else if (name == "--first") {
+      settings.first = std::atoi(value);
+    } else if (name == "--count") {
+      settings.count = std::atoi(value);
+    } else if (name == "--rendezvous") {
+      settings.rendezvous = value;
     } else if (name == "--seed") {
       settings.seed = std::strtoull(value, nullptr, 10);
     } else {

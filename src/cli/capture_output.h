@@ -1,0 +1,15 @@
+// Writes a capture that is made of files: whole, or not at all.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "base/result.h"
+#include "model/event_sink.h"
+
+namespace kvet::cli {
+
+// What `fill` gives becomes the capture at `path`. Whatever fails, an older capture of that name stays and nothing else does.
+Result<void> write_capture(const std::string& path, const std::function<Result<void>(EventSink&)>& fill);
+
+}  // namespace kvet::cli

@@ -2,6 +2,7 @@
 #include "abi/vendor/nvml.h"
 
 #include <bit>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -126,9 +127,10 @@ SIMCUDA_API int nvmlDeviceGetUtilizationRates(kvet_nvml_device handle, kvet_nvml
   int64_t now = monotonic_ns();
   Totals recent = sums(device, now - power_window_ns, now);
   auto length = static_cast<double>(power_window_ns);
-  utilization->gpu = static_cast<unsigned>(percent(recent.active_multiprocessor_ns, length * multiprocessors) + 0.5);
+  utilization->gpu =
+      static_cast<unsigned>(std::lround(percent(recent.active_multiprocessor_ns, length * multiprocessors)));
   utilization->memory =
-      static_cast<unsigned>(percent(recent.read_bytes + recent.write_bytes, length * dram_bytes_per_ns) + 0.5);
+      static_cast<unsigned>(std::lround(percent(recent.read_bytes + recent.write_bytes, length * dram_bytes_per_ns)));
   return success;
 }
 // Every process that has initialised CUDA on this machine of ours is told for each device.

@@ -169,7 +169,7 @@ std::vector<std::string> calibration_folders() {
 
 Result<std::string> store_calibration(const Calibration& calibration, const std::string& folder) {
   const AsInvokingUser rights(invoking_user());
-  const std::string path = folder + '/' + calibration.uuid + std::string(suffix);
+  std::string path = folder + '/' + calibration.uuid + std::string(suffix);  // not const: it is moved out
   const auto refuse = [&](const char* what) {
     return fail(ErrorKind::unavailable, fmt::format("{}: {}", what, system_message()), path,
                 "Set XDG_CACHE_HOME to a folder that can be written to");
@@ -214,6 +214,7 @@ std::vector<FoundCalibration> find_calibrations(const std::vector<std::string>& 
     }
   }
   std::vector<FoundCalibration> all;
+  all.reserve(by_uuid.size());
   for (auto& [uuid, found] : by_uuid) {
     all.push_back(std::move(found));
   }

@@ -1,5 +1,6 @@
 // kvet import: other tools' files become one capture.
 #include "import/import.h"
+
 #include "base/terminal.h"
 #include "cli/capture_output.h"
 #include "cli/commands.h"

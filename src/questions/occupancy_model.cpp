@@ -109,13 +109,16 @@ std::string limit_text(const SmLimits& limits, const KernelShape& shape, const T
 }
 
 void add_unknown(std::vector<Finding>& findings, const KernelSet& kernels, const Device& device) {
-  const bool unknown_device = !sm_limits(device);
-  const std::string reason = unknown_device
-                                 ? fmt::format("the limits of compute capability {}.{} are not known to this kvet",
-                                               device.compute_major, device.compute_minor)
-                                 : "the launch parameters are not in this capture";
-  const std::string advice =
-      unknown_device ? "use a newer kvet" : "record with `kvet record`: imported files often lack them";
+  std::string reason = "the launch parameters are not in this capture",
+              advice = "record with `kvet record`: imported files often lack them";
+  if (device.compute_major == 0) {  // an imported file that lacks it, or another vendor's device
+    reason = "the device's CUDA compute capability is not in this capture";
+    advice = "kvet models NVIDIA's SMs; of these, `kvet record` stores it";
+  } else if (!sm_limits(device)) {
+    reason = fmt::format("the limits of compute capability {}.{} are not known to this kvet", device.compute_major,
+                         device.compute_minor);
+    advice = "use a newer kvet";
+  }
   findings.push_back(unavailable(Question::occupancy, "occupancy.theoretical", kernels.label, "%", reason, advice));
   findings.push_back(unavailable(Question::occupancy, "occupancy.waves", kernels.label, "waves", reason, advice));
 }

@@ -8,8 +8,8 @@
 namespace kvet::importing {
 namespace {
 
-// More process groups than any job has; what is beyond them keeps its calls, without a communicator.
-constexpr size_t most_groups = 65536;
+// More process groups than any job has, and longer lists of ranks; what is beyond them keeps its calls, without a communicator.
+constexpr size_t most_groups = 65536, most_ranks_bytes = size_t{64} << 20;
 
 // FNV-1a: https://datatracker.ietf.org/doc/html/draft-eastlake-fnv, section 2.
 uint64_t hash_of(std::string_view name, std::string_view ranks) {
@@ -68,7 +68,8 @@ std::optional<CollectiveCall> KinetoCollectives::call_of(const KinetoEvent::Coll
     const uint64_t hash = hash_of(arguments.group, arguments.ranks);
     if (const auto known = groups_.find(hash); known != groups_.end()) {
       call.communicator = hash;
-    } else if (groups_.size() < most_groups) {
+    } else if (groups_.size() < most_groups && ranks_bytes_ + arguments.ranks.size() <= most_ranks_bytes) {
+      ranks_bytes_ += arguments.ranks.size();
       groups_[hash] = {arguments.ranks, arguments.group_size, arguments.first_rank, arguments.rank_stride, {}};
       call.communicator = hash;
     }

@@ -29,6 +29,7 @@ class KinetoCollectives {
     std::optional<int64_t> first_used_ns;
   };
   std::map<uint64_t, Group> groups_;
+  size_t ranks_bytes_ = 0;
 };
 
 // Which place a rank of the job has in "[0, 2, 4]". Empty: it is not there, or the list is cut ("[0, 2, ...]") before it.

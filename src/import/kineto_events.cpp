@@ -10,6 +10,7 @@ namespace {
 
 constexpr int64_t time_limit_ns = 4'000'000'000'000'000'000;  // as store/schema.h has it
 constexpr size_t most_devices = 1024, most_process_names = 4096;
+constexpr size_t longest_process_name = 256;
 
 bool is_launch(ApiKind kind) {
   return kind == ApiKind::launch_kernel || kind == ApiKind::launch_cooperative || kind == ApiKind::launch_graph;
@@ -201,7 +202,7 @@ void KinetoEvents::on_call(const KinetoEvent& event) {
 Result<void> KinetoEvents::on(const KinetoEvent& event) {
   if (event.process_name) {
     if (event.process && process_names_.size() < most_process_names) {
-      process_names_[*event.process] = event.label;
+      process_names_[*event.process] = event.label.substr(0, longest_process_name);
     }
     return {};
   }

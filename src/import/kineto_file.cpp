@@ -9,6 +9,7 @@ namespace {
 
 // More than any machine has; each costs work in every question.
 constexpr size_t most_devices = 1024;
+constexpr size_t longest_fact_bytes = 1024;  // names and versions are some dozens
 
 struct Refused {
   Error error;
@@ -47,9 +48,9 @@ void TraceReader::number(T& into) {
 void TraceReader::text(std::string& into) {
   const char next = reader_.peek();
   if (next == '"') {
-    into = reader_.string();
+    into = reader_.string().substr(0, longest_fact_bytes);
   } else if (const auto digits = reader_.number_if()) {
-    into = *digits;
+    into = digits->substr(0, longest_fact_bytes);
   }
 }
 

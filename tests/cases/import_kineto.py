@@ -49,6 +49,24 @@ def refused(folder, files, *words):
         kvet("report", files[0]).expect(BAD_INPUT, *words)
 
 
+def findings_of(path):
+    """The findings of a report, by id."""
+    findings = {}
+
+    def collect(node):
+        if isinstance(node, dict):
+            if "id" in node and "evidence" in node:
+                findings.setdefault(node["id"], []).append(node)
+            for value in node.values():
+                collect(value)
+        elif isinstance(node, list):
+            for value in node:
+                collect(value)
+
+    collect(json.loads(kvet("report", path, "--json").expect(0).out))
+    return findings
+
+
 @case()
 def bad_traces(folder):
     good = trace([kernel(), launch()])
@@ -127,20 +145,7 @@ def what_a_trace_can_and_cannot_answer(folder):
     """Theoretical occupancy is modelled; nothing that needs counters or the scheduler is claimed, and the reasons say what adds them."""
     path = write(folder, "good.json", trace([kernel(ts=1000 + 50 * i, correlation=i + 1) for i in range(20)] +
                                             [launch(i + 1, 990 + 50 * i) for i in range(20)]))
-    outcome = kvet("report", path, "--json").expect(0)
-    findings = {}
-
-    def collect(node):
-        if isinstance(node, dict):
-            if "id" in node and "evidence" in node:
-                findings.setdefault(node["id"], []).append(node)
-            for value in node.values():
-                collect(value)
-        elif isinstance(node, list):
-            for value in node:
-                collect(value)
-
-    collect(json.loads(outcome.out))
+    findings = findings_of(path)
     # 256 threads of 32 registers: 8 blocks of 8 warps fill the 64 warp slots of compute capability 8.0.
     theoretical = findings["occupancy.theoretical"][0]
     check(theoretical["evidence"] == "modelled" and theoretical["value"] == 100, f"theoretical is {theoretical}")
@@ -151,3 +156,28 @@ def what_a_trace_can_and_cannot_answer(folder):
     check("est. achieved occupancy" in json.dumps(findings["occupancy.solo"]), "the estimate is not spoken of")
     cost = [each for name, some in findings.items() if name.startswith("dispatch.eager.launch_cost") for each in some]
     check(any(each["evidence"] == "measured" for each in cost), f"launch cost is {cost}")
+
+
+@case()
+def a_rank_that_comes_late_is_waited_for(folder):
+    """Rank 1 begins each all-reduce 40 µs after rank 0, and both end together: rank 0 waits 40 µs, in all 20 times."""
+    def rank(number):
+        events = []
+        for step in range(20):
+            begin = 1000 + 500 * step
+            events += [
+                {"ph": "X", "cat": "cpu_op", "name": "record_param_comms", "pid": 500, "tid": 500, "ts": begin - 20, "dur": 15,
+                 "args": {"Collective name": "allreduce", "In msg nelems": 262144, "Out msg nelems": 262144, "Group size": 2,
+                          "dtype": "Float", "Process Group Name": "0", "Process Group Ranks": "[0, 1]"}},
+                launch(step + 1, begin - 15),
+                kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", begin + 40 * number, 100 - 40 * number, correlation=step + 1)]
+        return write(folder, f"rank{number}.json", trace(events, number, baseTimeNanoseconds=1_711_964_646_000_000_000))
+
+    out = os.path.join(folder, "run.kvet")
+    kvet("import", rank(0), rank(1), "-o", out).expect(0)
+    findings = findings_of(out)
+    totals = {each["beside"]: each["value"] for each in findings["nccl.arrival_wait.total"]}
+    check(totals == {"rank 0": 20 * 40_000, "rank 1": 0}, f"waits are {totals}")
+    check(all(each["evidence"] == "measured" for each in findings["nccl.arrival_wait.total"]), "all ranks are in sight")
+    subject = json.dumps(findings["nccl.arrival_wait.total"])
+    check("all-reduce of 1 MiB" in subject or "1 MiB" in subject, f"262144 floats are 1 MiB: {subject}")

@@ -91,7 +91,9 @@ void Report::add_times(const std::string& subject, const std::string& rank, OfRa
       distribution(id, subject, rank, what, values, Evidence::measured, 0);
     }
   };
-  times("nccl.call", "Time inside the NCCL call", of.call, "NCCL's calls are not recorded in this tier");
+  const bool pytorch = capture_.fact("import.format") == "PyTorch profiler JSON";
+  times("nccl.call", pytorch ? "Time inside PyTorch's operation around the NCCL call" : "Time inside the NCCL call",
+        of.call, "NCCL's calls are not recorded in this tier");
   times("nccl.enqueue", "Time inside the kernel launches that the NCCL call made", of.enqueue,
         "no launch could be joined to an NCCL call");
   times("nccl.device_time", "Time of the collective's kernel on the device, waiting for other ranks included",

@@ -1,0 +1,19 @@
+-- A small file as exporter schema 3.0 (2023) writes it: one process, fewer tables and columns. Hand-made; the tests know every
+-- value. Global ids as in nsys_3_25.sql, process 300.
+PRAGMA page_size = 512;
+CREATE TABLE EXPORT_META_DATA (name TEXT NOT NULL, value TEXT);
+INSERT INTO EXPORT_META_DATA VALUES ('EXPORT_PRODUCT_VERSION', '2023.1.1.127'), ('EXPORT_SCHEMA_VERSION', '3.0.0');
+CREATE TABLE StringIds (id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL);
+INSERT INTO StringIds VALUES (2, 'void scale<float>(float*, int)'), (3, 'scale'), (10, 'cudaLaunchKernel_v7000'),
+  (12, 'cudaGraphLaunch_v10000');
+CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER NOT NULL, end INTEGER NOT NULL, deviceId INTEGER NOT NULL,
+  contextId INTEGER NOT NULL, streamId INTEGER NOT NULL, correlationId INTEGER, globalPid INTEGER, demangledName INTEGER NOT NULL,
+  shortName INTEGER NOT NULL, registersPerThread INTEGER NOT NULL, gridX INTEGER NOT NULL, gridY INTEGER NOT NULL,
+  gridZ INTEGER NOT NULL, blockX INTEGER NOT NULL, blockY INTEGER NOT NULL, blockZ INTEGER NOT NULL,
+  staticSharedMemory INTEGER NOT NULL, dynamicSharedMemory INTEGER NOT NULL, localMemoryPerThread INTEGER NOT NULL);
+INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES
+  (10000, 12000, 0, 1, 7, 5, 281480009875456, 2, 3, 40, 10, 1, 1, 64, 1, 1, 0, 256, 0),
+  (20000, 23000, 0, 1, 7, 6, 281480009875456, 2, 3, 40, 10, 1, 1, 64, 1, 1, 0, 256, 0);
+CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER NOT NULL, end INTEGER NOT NULL, globalTid INTEGER, correlationId INTEGER,
+  nameId INTEGER NOT NULL, returnValue INTEGER NOT NULL);
+INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (9000, 9100, 281480009875756, 5, 10, 0), (9200, 9300, 281480009875756, 6, 10, 0);

@@ -314,6 +314,19 @@ TEST(Counts, EveryDeletedExecutionIsFound) {
   }
 }
 
+TEST(Counts, WhatAnImportedFileCutsOffAtItsEndIsNotMissing) {
+  Capture capture = graphs(10);
+  capture.meta["tier"] = "imported";
+  // The last eager kernel was in flight; the file ends before it did.
+  std::erase_if(capture.executions, [](const Execution& execution) { return execution.start_ns >= 105'000; });
+  EXPECT_EQ(check(capture).missing_executions, 0U);
+  ASSERT_EQ(check(capture).notes.size(), 1U);
+  EXPECT_NE(check(capture).notes[0].find("1 launches were in flight"), std::string::npos);
+  // One before that is a gap.
+  std::erase_if(capture.executions, [](const Execution& execution) { return execution.start_ns == 55'000; });
+  EXPECT_EQ(check(capture).missing_executions, 1U);
+}
+
 TEST(Counts, AReplayWithoutAnyExecutionIsMissing) {
   PlantedCapture planted;
   ShapeId a = planted.kernel("a");

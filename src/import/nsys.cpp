@@ -95,7 +95,7 @@ Result<void> import_one(const std::string& path, size_t index, NsysFiles& files)
                     .devices = std::move(*devices)};
   constexpr std::array steps = {say_where_from, find_times,       read_process_names, read_kernels,
                                 read_transfers, read_contexts,    read_calls,         read_ranges,
-                                read_scheduler, read_diagnostics, say_what_is_missing};
+                                read_scheduler, read_diagnostics, read_metrics,       say_what_is_missing};
   for (const auto step : steps) {
     if (auto done = step(import); !done) {
       return done;

@@ -56,6 +56,8 @@ struct NsysImport {
   std::optional<Times> span;  // of everything that was delivered
 
   uint64_t kernels = 0, graph_kernels = 0, calls = 0, graph_launches = 0, ranges = 0, switches = 0;
+  uint64_t nccl_ranges = 0;
+  std::unordered_set<int64_t> kernel_names;  // ids in StringIds
   std::unordered_set<uint64_t> worked;  // keys (correlation_key) of everything that ran on a device
   std::map<LossKind, uint64_t> lost;
 
@@ -82,6 +84,7 @@ Result<void> read_calls(NsysImport& import);  // after kernels and transfers
 Result<void> read_ranges(NsysImport& import);
 Result<void> read_scheduler(NsysImport& import);  // of the processes that were delivered so far
 Result<void> read_diagnostics(NsysImport& import);
+Result<void> read_metrics(NsysImport& import);  // and what is said where there are none
 Result<void> say_what_is_missing(NsysImport& import);  // last
 
 }  // namespace kvet::importing

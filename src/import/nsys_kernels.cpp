@@ -45,6 +45,7 @@ StringId name_of(NsysImport& import, NsysRows& rows) {
   for (const size_t column : {mangled, demangled, short_name}) {
     if (const auto id = rows.integer(column)) {
       if (const StringId* name = import.strings.intern(*id)) {
+        import.kernel_names.insert(*id);
         return *name;
       }
       missing = id;
@@ -227,7 +228,8 @@ Result<void> read_kernels(NsysImport& import) {
       Execution execution;
       execution.process = where->process;
       execution.device = where->device;
-      execution.shape = import.entities.shape(shape_of(*rows, name_of(import, *rows)));
+      const StringId name = name_of(import, *rows);
+      execution.shape = import.entities.shape(shape_of(*rows, name));
       execution.context_id = where->context;
       execution.stream_id = where->stream;
       execution.correlation_id = where->correlation;

@@ -2,6 +2,8 @@
 // (ARCHITECTURE.md), so that questions and the report can say it.
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <string>
 #include <string_view>
 
 #include "import/missing.h"
@@ -80,6 +82,16 @@ Result<void> graphs(NsysImport& import) {
   return {};
 }
 
+// NCCL's kernels carry its name: ncclDevKernel_AllReduce_Sum_f32_RING_LL, ncclKernel_…, ncclSymkDevKernel_….
+bool collectives_ran(const NsysImport& import) {
+  return std::ranges::any_of(import.kernel_names, [&](int64_t id) {
+    const std::string* name = import.strings.find(id);
+    return name != nullptr &&
+           (name->find("ncclDevKernel") != std::string::npos || name->find("ncclKernel") != std::string::npos ||
+            name->find("ncclSymkDevKernel") != std::string::npos);
+  });
+}
+
 }  // namespace
 
 Result<void> say_what_is_missing(NsysImport& import) {
@@ -97,8 +109,13 @@ Result<void> say_what_is_missing(NsysImport& import) {
     say(import, "nvtx", "the file holds no NVTX ranges",
         "Profile again with `nsys profile --trace=cuda,nvtx`, and a program that marks its steps");
   }
-  say_no_counters(import.sink, "the file holds no GPU metrics",
-                  "Profile again with `nsys profile --gpu-metrics-devices=all`");
+  if (collectives_ran(import)) {
+    say(import, "nccl",
+        import.nccl_ranges > 0
+            ? "NCCL's calls are in the file as NVTX ranges whose arguments (communicator, peer, size) cannot be read"
+            : "the file holds no NCCL calls",
+        "Record with `kvet record -- CMD`, which sees the arguments");
+  }
   return {};
 }
 

@@ -1,4 +1,6 @@
 // NVTX ranges of an export.
+#include <cctype>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 
@@ -85,6 +87,11 @@ Result<void> read_ranges(NsysImport& import) {
       range.end_ns = when->end_ns;
       import.sink.on(range);
       ++import.ranges;
+      // The names of NCCL's own functions (nccl.h): "ncclAllReduce".
+      const std::string* registered_text = text || !text_id ? nullptr : import.strings.find(*text_id);
+      const std::string_view words = text ? *text : registered_text != nullptr ? *registered_text : std::string_view{};
+      import.nccl_ranges +=
+          words.size() > 4 && words.starts_with("nccl") && std::isupper(static_cast<unsigned char>(words[4])) ? 1 : 0;
     }
   }
   return {};

@@ -7,6 +7,7 @@
 
 #include "questions/distribution.h"
 #include "questions/make_finding.h"
+#include "questions/missing_source.h"
 #include "questions/nccl_analysis.h"
 #include "questions/nccl_pairs.h"
 #include "questions/nccl_parts.h"
@@ -83,22 +84,25 @@ void Report::count_collectives() {
 
 // What one rank alone can tell: the call, the launch inside it, and the kernel.
 void Report::add_times(const std::string& subject, const std::string& rank, OfRank& of) {
-  auto times = [&](const char* id, const char* what, std::vector<double>& values, const char* missing) {
+  auto times = [&](const char* id, const char* what, std::vector<double>& values, Missing missing) {
+    if (missing.advice.empty()) {
+      missing.advice = "Record with `kvet record -- CMD` and privileges";
+    }
     if (values.empty()) {
-      add(unavailable(Question::nccl, id, subject, "ns", missing, "Record with `kvet record -- CMD` and privileges"),
-          rank);
+      add(unavailable(Question::nccl, id, subject, "ns", missing.reason, missing.advice), rank);
     } else {
       distribution(id, subject, rank, what, values, Evidence::measured, 0);
     }
   };
   const bool pytorch = capture_.fact("import.format") == "PyTorch profiler JSON";
   times("nccl.call", pytorch ? "Time inside PyTorch's operation around the NCCL call" : "Time inside the NCCL call",
-        of.call, "NCCL's calls are not recorded in this tier");
+        of.call, missing_source(capture_, "nccl", {"NCCL's calls are not recorded in this tier", ""}));
   times("nccl.enqueue", "Time inside the kernel launches that the NCCL call made", of.enqueue,
-        "no launch could be joined to an NCCL call");
+        missing_source(capture_, "nccl", {"no launch could be joined to an NCCL call", ""}));
   times("nccl.device_time", "Time of the collective's kernel on the device, waiting for other ranks included",
         of.device,
-        "what ran on the device is not recorded in this tier, or the collectives are in graphs that were not replayed");
+        {"what ran on the device is not recorded in this tier, or the collectives are in graphs that were not replayed",
+         ""});
 }
 
 void Report::add_waits(const std::string& subject, const std::string& rank, OfRank& of) {

@@ -98,7 +98,7 @@ class Renderer {
     }
     std::string devices;
     for (const std::string& device : facts.devices) {
-      devices += (devices.empty() ? "" : ", ") + safe_text(device, 60);
+      devices += (devices.empty() ? "" : ", ") + (device.empty() ? "a GPU of unknown name" : safe_text(device, 60));
     }
     page_.paragraph((devices.empty() ? "no device seen" : devices) + "; " +
                         (facts.processes == 1 ? "1 process" : format_count(facts.processes) + " processes") + ", " +

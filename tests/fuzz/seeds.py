@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import sqlite3
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -29,6 +30,27 @@ def kineto(folder):
             if part == 0:
                 write(folder, f"{name}.{part}.json.gz", gzip.compress(text))
                 write(folder, f"{name}.ranks", text + b"\xff" + text.replace(b'"rank": 0', b'"rank": 1'))
+
+
+def nsys(folder):
+    """Each real export with a few rows of each table, without what belongs to no importer."""
+    for name in sorted(os.listdir(DATA)):
+        if not (name.startswith("nsys") and name.endswith(".sqlite")):
+            continue
+        path = os.path.join(folder, name)
+        if os.path.exists(path):
+            os.remove(path)
+        small = sqlite3.connect(f"file:{path}", uri=True)
+        small.execute("PRAGMA page_size = 512")
+        small.execute("ATTACH ? AS whole", (f"file:{os.path.join(DATA, name)}?immutable=1",))
+        for table, sql in small.execute("SELECT name, sql FROM whole.sqlite_schema WHERE type = 'table'").fetchall():
+            if not table.startswith(("ENUM", "META", "TARGET_INFO_SYSTEM", "SAMPLING", "OSRT", "COMPOSITE", "ANALYSIS")):
+                small.execute("\n".join(line.split("--")[0] for line in sql.splitlines()))
+                small.execute(f"INSERT INTO main.{table} SELECT * FROM whole.{table} LIMIT 6")
+        small.execute("INSERT OR IGNORE INTO main.StringIds SELECT id, substr(value, 1, 60) FROM whole.StringIds WHERE id IN "
+                      "(SELECT mangledName FROM main.CUPTI_ACTIVITY_KIND_KERNEL UNION SELECT nameId FROM main.CUPTI_ACTIVITY_KIND_RUNTIME)")
+        small.commit()
+        small.close()
 
 
 def write(folder, name, content):

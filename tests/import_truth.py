@@ -32,10 +32,19 @@ def kineto_truth(path):
             int(max(end for _, end in spans)))
 
 
+def nsys_truth(path):
+    """From an Nsight Systems export, by SQL."""
+    database = sqlite3.connect(f"file:{path}?immutable=1", uri=True)
+    row = database.execute("SELECT count(*), sum(end - start), min(start), max(end) FROM CUPTI_ACTIVITY_KIND_KERNEL").fetchone()
+    database.close()
+    return row if row[0] > 0 else None
+
+
 # What a file's name ends with, and what reads the truth out of such a file. A reader gives None for a file that has no kernels.
 READERS = [
     ("kineto*.json", kineto_truth),
     ("kineto*.json.gz", kineto_truth),
+    ("nsys*.sqlite", nsys_truth),
 ]
 
 

@@ -1,0 +1,107 @@
+#include "report/markdown.h"
+
+#include <algorithm>
+
+#include "base/safe_text.h"
+
+namespace kvet::report {
+namespace {
+
+constexpr std::string_view zero_width_space = "\u200b";
+
+void replace_all(std::string& text, std::string_view from, std::string_view to) {
+  for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
+    text.replace(at, from.size(), to);
+  }
+}
+
+std::string html_text(std::string_view raw) {
+  std::string out = safe_text(raw, 1000);
+  replace_all(out, "&", "&amp;");
+  replace_all(out, "<", "&lt;");
+  replace_all(out, ">", "&gt;");
+  return out;
+}
+
+}  // namespace
+
+std::string markdown_text(std::string_view raw, size_t max_columns) {
+  std::string out;
+  const std::string safe = safe_text(raw, max_columns);
+  for (const char c : safe) {
+    switch (c) {
+      case '<': out += "&lt;"; break;
+      case '>': out += "&gt;"; break;
+      case '&': out += "&amp;"; break;
+      case '|': out += "&#124;"; break;
+      case '@':
+      case '#':
+        out += c == '#' ? "\\#" : "@";
+        out += zero_width_space;
+        break;
+      case '\\':
+      case '`':
+      case '*':
+      case '_':
+      case '~':
+      case '[':
+      case ']':
+      case '$':  // GitHub sets what stands between two of them as mathematics
+        out += '\\';
+        out += c;
+        break;
+      default: out += c;
+    }
+  }
+  replace_all(out, "://", std::string(":") + std::string(zero_width_space) + "//");
+  for (const std::string_view www : {"www.", "WWW."}) {
+    replace_all(out, www, std::string(www.substr(0, 3)) + std::string(zero_width_space) + ".");
+  }
+  // At its beginning, a line may be a heading, a list, a quotation or a rule.
+  if (!out.empty() && (std::string_view("+-=").contains(out.front()) ||
+                       (out.front() >= '0' && out.front() <= '9' && out.find_first_of(".)") != std::string::npos))) {
+    out.insert(0, zero_width_space);
+  }
+  return out;
+}
+
+std::string markdown_code(std::string_view raw, size_t max_columns) {
+  std::string text = safe_text_middle(raw, max_columns);
+  replace_all(text, "`", "\\x60");
+  replace_all(text, "|", "\\x7c");
+  return text.find_first_not_of(' ') == std::string::npos ? "" : "`" + text + "`";
+}
+
+std::string markdown_commands(const std::vector<std::string>& commands) {
+  std::string out;
+  for (const std::string& command : commands) {
+    out += "    " + safe_text(command, 1000) + "\n";  // an indented block cannot be ended from inside a line
+  }
+  return out;
+}
+
+std::string markdown_table(const std::vector<std::string>& head, std::string_view right,
+                           const std::vector<std::vector<std::string>>& rows) {
+  const auto line = [](const std::vector<std::string>& cells) {
+    std::string out = "|";
+    for (const std::string& cell : cells) {
+      out += " " + cell + " |";
+    }
+    return out + "\n";
+  };
+  std::string out = line(head) + "|";
+  for (size_t i = 0; i < head.size(); ++i) {
+    out += i < right.size() && right[i] == '1' ? " ---: |" : " :--- |";
+  }
+  out += "\n";
+  for (const auto& row : rows) {
+    out += line(row);
+  }
+  return out;
+}
+
+std::string markdown_details(std::string_view summary, const std::string& body) {
+  return "<details><summary>" + html_text(summary) + "</summary>\n\n" + body + "\n</details>\n";
+}
+
+}  // namespace kvet::report

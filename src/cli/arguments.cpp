@@ -54,8 +54,19 @@ void add_accept(CLI::App& app, std::vector<std::string>& into) {
       ->type_name("WORDS");
 }
 
+void add_verdict_format(CLI::App& app, VerdictFormat& into) {
+  add_format<VerdictFormat>(app, into,
+                            {{"text", VerdictFormat::text},
+                             {"json", VerdictFormat::json},
+                             {"markdown", VerdictFormat::markdown},
+                             {"junit", VerdictFormat::junit},
+                             {"sarif", VerdictFormat::sarif}},
+                            "text|json|markdown|junit|sarif");
+}
+
 void add_experiment(CLI::App& app, ExperimentOptions& options) {
-  app.add_option("-o,--output", options.output, "Folder for captures, verdict.json and report.txt")->type_name("DIR");
+  app.add_option("-o,--output", options.output, "Folder for captures, and for the verdict in all formats")
+      ->type_name("DIR");
   app.add_flag("--dry-run", options.dry_run,
                "Check everything, say what can be resolved and how long it takes, and stop");
   app.add_flag("--resume", options.resume, "Go on in the folder of an interrupted run");
@@ -65,7 +76,7 @@ void add_experiment(CLI::App& app, ExperimentOptions& options) {
       ->type_name("N")
       ->check(CLI::Range(1U, 10000U));
   app.add_flag("--no-aa", options.no_aa, "Leave out the baseline-against-itself quads: the word is at most \"likely\"");
-  add_json(app, options.json);
+  add_verdict_format(app, options.format);
 }
 
 void define(CLI::App& app, RecordOptions& options) {
@@ -150,7 +161,10 @@ void define(CLI::App& app, ReportOptions& options) {
          },
          "Only this part, as times since the beginning of the recording")
       ->type_name("FROM,TO");
-  add_json(app, options.json);
+  add_format<ReportFormat>(
+      app, options.format,
+      {{"text", ReportFormat::text}, {"json", ReportFormat::json}, {"markdown", ReportFormat::markdown}},
+      "text|json|markdown");
   app.footer(
       "Examples:\n"
       "  kvet report run.kvet --kernel rms_norm\n"
@@ -175,8 +189,8 @@ void define(CLI::App& app, CompareOptions& options) {
   app.add_option("--isolated", options.isolated,
                  "Capture of the candidate's microbenchmark: DRAM bytes per execution here against there")
       ->type_name("CAPTURE");
-  app.add_option("-o,--output", options.output, "Folder for verdict.json and report.txt")->type_name("DIR");
-  add_json(app, options.json);
+  app.add_option("-o,--output", options.output, "Folder for the verdict in all formats")->type_name("DIR");
+  add_verdict_format(app, options.format);
   app.footer(
       "Examples:\n"
       "  kvet compare stock-*.kvet --against generated-*.kvet --claim 1.38\n"

@@ -97,7 +97,7 @@ TEST(Arguments, ReportReadsFilesKernelsAndWindow) {
   EXPECT_EQ(report.files, (std::vector<std::string>{"a.kvet", "b.kvet"}));
   EXPECT_EQ(report.kernels, (std::vector<std::string>{"x", "y"}));
   EXPECT_EQ(report.window_ns, (std::pair<int64_t, int64_t>{1'000'000'000, 2'500'000'000}));
-  EXPECT_FALSE(report.json);
+  EXPECT_EQ(report.format, ReportFormat::text);
   // A file after --kernel RE is a file, not a second pattern.
   EXPECT_EQ(options<ReportOptions>({"report", "--kernel", "x", "a.kvet"}).files, std::vector<std::string>{"a.kvet"});
   EXPECT_TRUE(has(refusal({"report"}), "FILE"));
@@ -113,7 +113,7 @@ TEST(Arguments, CompareSplitsTheArms) {
   EXPECT_EQ(compare.claim, 1.38);
   EXPECT_EQ(compare.accept, (std::vector<std::string>{"PARTIAL", "INCONCLUSIVE"}));
   EXPECT_EQ(compare.output, "out");
-  EXPECT_TRUE(compare.json);
+  EXPECT_EQ(compare.format, VerdictFormat::json);
   EXPECT_TRUE(has(refusal({"compare", "a", "--against", "b", "--claim", "38%"}), "1.38"));
   EXPECT_TRUE(has(refusal({"compare", "a", "--against", "b", "--accept", "FINE"}), "SURVIVES"));
   EXPECT_TRUE(has(refusal({"compare", "a"}), "--against"));

@@ -39,11 +39,11 @@ int run_compare(const CompareOptions& options) {
     if (auto made = validate::make_folder(options.output); !made) {
       return report_error(made.error());
     }
-    if (auto written = validate::write_verdict(options.output, *verdict); !written) {
+    if (auto written = validate::write_verdict(options.output, *verdict, {options.accept, ""}); !written) {
       return report_error(written.error());
     }
   }
-  show_verdict(*verdict, options.json);
+  show_verdict(*verdict, options.format, {options.accept, ""});
   return status_of(*verdict, options.accept);
 }
 

@@ -31,13 +31,15 @@ int show_dry_run(const validate::DryRun& dry_run) {
 
 }  // namespace
 
-int run_plan(validate::Plan plan, const ExperimentOptions& options, const std::string& resume_command) {
+int run_plan(validate::Plan plan, const ExperimentOptions& options, const std::string& plan_file,
+             const std::string& resume_command) {
   validate::ExperimentSettings settings;
   settings.folder = options.output.empty() ? folder_named_after_now() : options.output;
   settings.resume = options.resume;
   settings.max_time_ns = options.max_time_ns;
   settings.quads = options.quads;
   settings.no_aa = options.no_aa;
+  settings.gate = {options.accept, plan_file};
   settings.note = [](const std::string& line) { print_note(line); };
   if (options.resume && options.output.empty()) {
     return report_error({ErrorKind::usage, "needs to know which run to go on with", "--resume", "add -o FOLDER"});
@@ -58,8 +60,8 @@ int run_plan(validate::Plan plan, const ExperimentOptions& options, const std::s
     }
     return report_error(verdict.error());
   }
-  show_verdict(*verdict, options.json);
-  print_note("everything is in " + settings.folder + ": verdict.json, report.txt, captures, logs");
+  show_verdict(*verdict, options.format, settings.gate);
+  print_note("everything is in " + settings.folder + ": the verdict in all formats, captures, logs");
   return status_of(*verdict, options.accept);
 }
 

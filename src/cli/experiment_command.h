@@ -6,6 +6,8 @@
 
 namespace kvet::cli {
 
-int run_plan(validate::Plan plan, const ExperimentOptions& options, const std::string& resume_command);
+// `plan_file` is what results in code scanning point to; "": the captures.
+int run_plan(validate::Plan plan, const ExperimentOptions& options, const std::string& plan_file,
+             const std::string& resume_command);
 
 }  // namespace kvet::cli

@@ -37,10 +37,11 @@ struct RecordOptions {
 };
 
 // kvet report
+enum class ReportFormat : uint8_t { text, json, markdown };
 struct ReportOptions {
   std::vector<std::string> files;
   std::vector<std::string> kernels;  // patterns; empty: all kernels, the longest-running first
-  bool json = false;
+  ReportFormat format = ReportFormat::text;
   // Since the beginning of the recording (meta key record.start_ns); empty: what the capture itself says.
   std::optional<std::pair<int64_t, int64_t>> window_ns;
 };
@@ -51,6 +52,9 @@ struct KernelsOptions {
   bool json = false;
 };
 
+// How compare, try and validate show their verdict.
+enum class VerdictFormat : uint8_t { text, json, markdown, junit, sarif };
+
 // kvet compare
 struct CompareOptions {
   std::vector<std::string> baseline, candidate;
@@ -59,8 +63,8 @@ struct CompareOptions {
   std::vector<std::string> kernels;  // patterns; empty: what only one arm ran
   std::vector<std::string> accept;   // of verdict_words
   std::string isolated;              // capture of the candidate's microbenchmark; empty: none
-  std::string output;                // folder for verdict.json and report.txt; empty: none
-  bool json = false;
+  std::string output;                // folder for the verdict in all formats; empty: none
+  VerdictFormat format = VerdictFormat::text;
 };
 
 // kvet import
@@ -107,7 +111,7 @@ struct ExperimentOptions {
   std::optional<int64_t> max_time_ns;
   std::optional<uint32_t> quads;  // empty: looks at 4, 8 and 16
   bool no_aa = false;  // skip the A/A quads: the word is then at most "likely"
-  bool json = false;
+  VerdictFormat format = VerdictFormat::text;
 };
 
 // kvet try

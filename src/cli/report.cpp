@@ -26,8 +26,12 @@ int run_report(const ReportOptions& options) {
     }
     reports.push_back(std::move(*report));
   }
-  const std::string text = options.json ? report::render_json(reports, version()).dump(2) + "\n"
-                                        : report::render_text(reports, {100, colour_allowed(STDOUT_FILENO)});
+  std::string text;
+  switch (options.format) {
+    case ReportFormat::text: text = report::render_text(reports, {100, colour_allowed(STDOUT_FILENO)}); break;
+    case ReportFormat::json: text = report::render_json(reports, version()).dump(2) + "\n"; break;
+    case ReportFormat::markdown: text = report::render_markdown(reports); break;
+  }
   std::fwrite(text.data(), 1, text.size(), stdout);
   return 0;
 }

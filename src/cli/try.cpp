@@ -41,7 +41,7 @@ int run_try(const TryOptions& options) {
       return report_error(good.error());
     }
   }
-  return run_plan(std::move(plan), options.experiment, "kvet try with the same commands, and");
+  return run_plan(std::move(plan), options.experiment, "", "kvet try with the same commands, and");
 }
 
 }  // namespace kvet::cli

@@ -10,7 +10,7 @@ int run_validate(const ValidateOptions& options) {
   if (!plan) {
     return report_error(plan.error());
   }
-  return run_plan(std::move(*plan), options.experiment, "kvet validate " + options.plan);
+  return run_plan(std::move(*plan), options.experiment, options.plan, "kvet validate " + options.plan);
 }
 
 }  // namespace kvet::cli

@@ -53,6 +53,9 @@ struct RenderOptions {
 // No line is longer than the width. Ends with a newline.
 [[nodiscard]] std::string render_text(const std::vector<CaptureReport>& reports, const RenderOptions& options);
 
+// GitHub-flavoured Markdown, for a pull request's discussion. Ends with a newline.
+[[nodiscard]] std::string render_markdown(const std::vector<CaptureReport>& reports);
+
 // docs/report-schema.md describes it, docs/report.schema.json lets a program check it.
 [[nodiscard]] Json render_json(const std::vector<CaptureReport>& reports, const std::string& kvet_version);
 [[nodiscard]] Json finding_json(const Finding& finding);

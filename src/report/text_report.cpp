@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/safe_text.h"
-#include "report/finding_label.h"
+#include "report/finding_rows.h"
 #include "report/format.h"
 #include "report/layout.h"
 #include "report/names.h"
@@ -22,42 +22,8 @@ namespace {
 constexpr size_t number_columns = 10, evidence_columns = 12, count_columns = 12, label_indent = 4;
 constexpr size_t longest_sentence = 1000;
 
-std::string plural(uint64_t number, const char* thing) {
-  return format_count(number) + " " + thing + (number == 1 ? "" : "s");
-}
-
-std::string capitalised(std::string text) {
-  if (!text.empty() && text.front() >= 'a' && text.front() <= 'z') {
-    text.front() = static_cast<char>(text.front() - 'a' + 'A');
-  }
-  return text;
-}
-
-// "What was found. What to do."
-std::string with_advice(std::string text, const std::string& advice) {
-  if (!advice.empty()) {
-    text += text.empty() ? "" : text.ends_with('.') ? " " : ". ";
-    text += capitalised(safe_text(advice, longest_sentence));
-  }
-  return text;
-}
-
-// A finding about the capture that comes with advice is something to act on before any number is believed.
-bool is_warning(const Finding& finding) {
-  return finding.question == Question::capture && finding.value && !finding.advice.empty();
-}
-
-std::string_view title(Question question) {
-  switch (question) {
-    case Question::occupancy: return "Occupancy";
-    case Question::dram: return "DRAM";
-    case Question::dispatch: return "Dispatch";
-    case Question::nccl: return "NCCL";
-    case Question::capture: return "Capture";
-    case Question::verdict: return "Verdict";
-  }
-  return "?";
-}
+// What is safe to print of a sentence.
+std::string said(const std::string& raw) { return safe_text(raw, longest_sentence); }
 
 class Renderer {
  public:
@@ -78,8 +44,6 @@ class Renderer {
   }
 
  private:
-  using Findings = std::vector<const Finding*>;
-
   [[nodiscard]] size_t label_columns() const {
     return page_.width() - label_indent - 4 * number_columns - evidence_columns - count_columns;
   }
@@ -123,8 +87,8 @@ class Renderer {
     }
     for (const Finding& finding : report.findings) {
       if (is_warning(finding)) {
-        page_.paragraph(with_advice(capitalised(safe_text(finding.sentence, longest_sentence)), finding.advice), "! ",
-                        "  ", Style::warning);
+        page_.paragraph(with_advice(capitalised(said(finding.sentence)), said(finding.advice)), "! ", "  ",
+                        Style::warning);
       }
     }
   }
@@ -140,9 +104,9 @@ class Renderer {
         page_.line("  Capture", Style::bold);
         begun = true;
       }
-      const std::string text =
-          finding.value ? safe_text(finding.sentence, longest_sentence)
-                        : with_advice("unavailable: " + safe_text(finding.reason, longest_sentence), finding.advice);
+      const std::string text = finding.value
+                                   ? said(finding.sentence)
+                                   : with_advice("unavailable: " + said(finding.reason), said(finding.advice));
       page_.paragraph(label_of(finding) + ": " + text, "      ", "        ", finding.value ? Style::plain : Style::dim);
     }
   }
@@ -238,51 +202,24 @@ class Renderer {
 
   // Findings about one thing: numbers first, then what is not known.
   void lines(const Findings& findings) {
-    for (size_t index = 0; index < findings.size();) {
-      const Finding& finding = *findings[index];
-      if (!finding.value) {
-        ++index;
-      } else if (stem_of(finding.id).statistic.empty()) {
-        single(finding);
-        ++index;
+    for (const FindingRow& row : finding_rows(findings)) {
+      std::string middle;
+      if (row.distribution) {
+        for (const std::string& cell : row.statistic) {
+          middle += pad_left(safe_text(cell, number_columns - 1), number_columns);
+        }
       } else {
-        index = percentiles(findings, index);
+        middle = pad_left(safe_text(row.value, 40), number_columns);
+        middle += row.interval.empty() ? "" : " " + safe_text(row.interval, 40);
       }
+      numbers(*row.finding, middle);
+      explain(with_advice(said(row.finding->sentence), said(row.finding->advice)));
     }
-    unavailable(findings);
-  }
-
-  void single(const Finding& finding) {
-    std::string middle = pad_left(safe_text(format_value(*finding.value, finding.unit), 40), number_columns);
-    if (finding.interval) {
-      middle += " " + safe_text(format_interval(*finding.interval, *finding.value, finding.unit), 40);
+    for (const UnavailableGroup& group : unavailable_groups(findings)) {
+      page_.paragraph(
+          with_advice(group.labels + " unavailable: " + said(group.finding->reason), said(group.finding->advice)),
+          "      ", "        ", Style::dim);
     }
-    numbers(finding, middle);
-    explain(with_advice(safe_text(finding.sentence, longest_sentence), finding.advice));
-  }
-
-  size_t percentiles(const Findings& findings, size_t begin) {
-    const Finding& first = *findings[begin];
-    std::string cells[std::size(statistics)];
-    size_t end = begin;
-    for (; end < findings.size(); ++end) {
-      const Finding& next = *findings[end];
-      const Stem stem = stem_of(next.id);
-      const auto which = static_cast<size_t>(std::find(std::begin(statistics), std::end(statistics), stem.statistic) -
-                                             std::begin(statistics));
-      if (!next.value || stem.name != stem_of(first.id).name || which == std::size(statistics) ||
-          !cells[which].empty()) {
-        break;
-      }
-      cells[which] = safe_text(format_value(*next.value, next.unit), number_columns - 1);
-    }
-    std::string middle;
-    for (const std::string& cell : cells) {
-      middle += pad_left(cell, number_columns);
-    }
-    numbers(first, middle);
-    explain(with_advice(safe_text(first.sentence, longest_sentence), first.advice));
-    return end;
   }
 
   void numbers(const Finding& finding, const std::string& middle) {
@@ -296,27 +233,6 @@ class Renderer {
   void explain(const std::string& sentence) {
     if (!sentence.empty() && explained_.insert(sentence).second) {
       page_.paragraph(sentence, "          ", "          ", Style::dim);
-    }
-  }
-
-  void unavailable(const Findings& findings) {
-    for (size_t begin = 0; begin < findings.size(); ++begin) {
-      const Finding& first = *findings[begin];
-      auto alike = [&](const Finding* other) {
-        return !other->value && other->reason == first.reason && other->advice == first.advice;
-      };
-      const auto earlier = findings.begin() + static_cast<std::ptrdiff_t>(begin);
-      if (first.value || std::any_of(findings.begin(), earlier, alike)) {
-        continue;
-      }
-      std::string labels;
-      for (const Finding* finding : findings) {
-        if (alike(finding)) {
-          labels += (labels.empty() ? "" : ", ") + label_of(*finding);
-        }
-      }
-      page_.paragraph(with_advice(labels + " unavailable: " + safe_text(first.reason, longest_sentence), first.advice),
-                      "      ", "        ", Style::dim);
     }
   }
 

@@ -123,6 +123,9 @@ std::string verdict_markdown(const Verdict& verdict, bool passed) {
   out +=
       fmt::format("> **Why**: {}  \n> **Try**: {}  \n> **Gate**: {}; outputs {}\n\n", markdown_text(why_text(verdict)),
                   markdown_text(advice_text(verdict)), passed ? "passed" : "not passed", markdown_text(verdict.check));
+  if (const std::string claim = claim_source_text(verdict); !claim.empty()) {
+    out += "**Claim**: " + markdown_text(claim) + "\n\n";
+  }
   if (!verdict.levels.empty()) {
     out += levels(verdict) + "\n";
     out += "**Where the time of a step went**\n\n" + ledger(verdict) + "\n";

@@ -72,7 +72,7 @@ TEST_F(CompareFiles, TextFitsOneScreen) {
 
 TEST_F(CompareFiles, ResultFolderHoldsBothForms) {
   auto verdict = compare();
-  ASSERT_TRUE(write_verdict(folder_, *verdict));
+  ASSERT_TRUE(write_verdict(folder_, *verdict, {}));
   auto json = report::Json::parse(*read_file(path("verdict.json")), "verdict.json");
   ASSERT_TRUE(json) << json.error().message();
   EXPECT_EQ((*json)["schema"].string(), "kvet.verdict/1");

@@ -406,7 +406,7 @@ Result<verdict::Verdict> run_experiment(Plan plan, const ExperimentSettings& set
   Experiment experiment(std::move(plan), settings);
   auto verdict = experiment.run();
   if (verdict) {
-    if (auto written = write_verdict(settings.folder, *verdict); !written) {
+    if (auto written = write_verdict(settings.folder, *verdict, settings.gate); !written) {
       return std::unexpected(written.error());
     }
   }

@@ -11,7 +11,11 @@
 #include "base/output_file.h"
 #include "base/version.h"
 #include "report/verdict_json.h"
+#include "report/verdict_junit.h"
+#include "report/verdict_markdown.h"
+#include "report/verdict_sarif.h"
 #include "report/verdict_text.h"
+#include "verdict/level_check.h"
 
 namespace kvet::validate {
 
@@ -52,12 +56,21 @@ Result<void> make_folder(const std::string& path) {
   }
 }
 
-Result<void> write_verdict(const std::string& folder, const verdict::Verdict& verdict) {
-  const std::string json = report::verdict_json(verdict, version()).dump(2) + "\n";
-  if (auto written = write_whole_file(folder + "/verdict.json", json); !written) {
-    return written;
+Result<void> write_verdict(const std::string& folder, const verdict::Verdict& verdict, const Gate& gate) {
+  const bool passed = verdict::passes(verdict, gate.accept);
+  const std::pair<const char*, std::string> files[] = {
+      {"verdict.json", report::verdict_json(verdict, version()).dump(2) + "\n"},
+      {"report.txt", report::render_verdict(verdict, {100, false})},
+      {"verdict.md", report::verdict_markdown(verdict, passed)},
+      {"junit.xml", report::verdict_junit(verdict, passed)},
+      {"verdict.sarif", report::verdict_sarif(verdict, passed, gate.artifact).dump(2) + "\n"},
+  };
+  for (const auto& [name, content] : files) {
+    if (auto written = write_whole_file(folder + "/" + name, content); !written) {
+      return written;
+    }
   }
-  return write_whole_file(folder + "/report.txt", report::render_verdict(verdict, {100, false}));
+  return {};
 }
 
 }  // namespace kvet::validate

@@ -15,6 +15,16 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
   }
 }
 
+// At its beginning, a line may be a list or a rule.
+bool begins_like_markup(std::string_view line) {
+  const size_t digits = line.find_first_not_of("0123456789");
+  const std::string_view marker = line.substr(0, digits == std::string_view::npos ? 0 : digits + 1);
+  const std::string_view rest = line.substr(std::min(marker.size(), line.size()));
+  const bool bullet =
+      marker == "-" || marker == "+" || (marker.size() > 1 && (marker.back() == '.' || marker.back() == ')'));
+  return (bullet && (rest.empty() || rest.front() == ' ')) || line.starts_with("--") || line.starts_with("=");
+}
+
 std::string html_text(std::string_view raw) {
   std::string out = safe_text(raw, 1000);
   replace_all(out, "&", "&amp;");
@@ -57,9 +67,7 @@ std::string markdown_text(std::string_view raw, size_t max_columns) {
   for (const std::string_view www : {"www.", "WWW."}) {
     replace_all(out, www, std::string(www.substr(0, 3)) + std::string(zero_width_space) + ".");
   }
-  // At its beginning, a line may be a heading, a list, a quotation or a rule.
-  if (!out.empty() && (std::string_view("+-=").contains(out.front()) ||
-                       (out.front() >= '0' && out.front() <= '9' && out.find_first_of(".)") != std::string::npos))) {
+  if (begins_like_markup(out)) {
     out.insert(0, zero_width_space);
   }
   return out;

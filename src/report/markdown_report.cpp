@@ -1,6 +1,7 @@
 // The report as Markdown: what must be known first, then per kernel one table; sentences and what is not known are folded away.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <set>
 
 #include "report/finding_rows.h"
@@ -50,30 +51,24 @@ std::string warnings(const CaptureReport& report) {
   return out;
 }
 
-// One table for all questions; behind it, folded, what the figures mean and which are not known.
+// One table for all questions, and behind it, folded: figures about single siblings, threads and ranks, what the figures mean, and which are
+// not known.
 class Section {
  public:
+  // `fold`: what is about a sibling, a thread or a rank goes to a table of its own.
+  explicit Section(bool fold) : fold_(fold) {}
+
   void add(std::string_view name, const Findings& findings) {
     for (const FindingRow& row : finding_rows(findings)) {
       const Finding& finding = *row.finding;
-      std::string label = markdown_text(label_of(finding));
-      if (!finding.beside.empty()) {
-        label += " beside " + markdown_code(short_name(finding.beside, 60));
-      } else if (finding.subject.starts_with("collectives")) {
-        label += ", " + markdown_text(finding.subject, 80);
-      }
-      std::string value;
-      if (row.distribution) {
-        for (size_t i = 0; i < row.statistic.size(); ++i) {
-          value += row.statistic[i].empty()
-                       ? ""
-                       : fmt::format("{}{} {}", value.empty() ? "" : ", ", statistics[i], row.statistic[i]);
-        }
-      } else {
-        value = row.value + (row.interval.empty() ? "" : " " + row.interval);
-      }
-      rows_.push_back({rows_.empty() || name != last_ ? "**" + std::string(name) + "**" : "", label,
-                       markdown_text(value), name_of(finding), format_count(finding.observations)});
+      const std::string label = markdown_text(label_of(finding));
+      const std::string beside = !finding.beside.empty() ? markdown_code(short_name(finding.beside, 60))
+                                 : finding.subject.starts_with("collectives:") ? markdown_text(finding.subject, 80)
+                                                                               : "";
+      Rows& rows = fold_ && !beside.empty() ? others_ : own_;
+      rows.push_back({rows.empty() || name != last_ ? "**" + std::string(name) + "**" : "", label, beside,
+                      markdown_text(value_of(row)), std::string(kvet::name(finding.evidence)),
+                      format_count(finding.observations)});
       last_ = name;
       const std::string sentence = with_advice(markdown_text(finding.sentence), markdown_text(finding.advice));
       if (!sentence.empty() && told_.insert(sentence).second) {
@@ -86,17 +81,41 @@ class Section {
     }
   }
   [[nodiscard]] std::string text() const {
-    std::string out;
-    if (!rows_.empty()) {
-      out += markdown_table({"", "finding", "value", "evidence", "n"}, "00001", rows_) + "\n";
-    }
+    std::string out = own_.empty() ? "" : table(own_) + "\n";
+    out += others_.empty() ? "" : markdown_details("By sibling, thread and rank", table(others_));
     return out + (details_.empty() ? "" : markdown_details("What these mean, and what is not known", details_) + "\n");
   }
 
  private:
-  static std::string name_of(const Finding& finding) { return name(finding.evidence); }
+  using Rows = std::vector<std::vector<std::string>>;
 
-  std::vector<std::vector<std::string>> rows_;
+  static std::string value_of(const FindingRow& row) {
+    if (!row.distribution) {
+      return row.value + (row.interval.empty() ? "" : " " + row.interval);
+    }
+    std::string value;
+    for (size_t i = 0; i < row.statistic.size(); ++i) {
+      if (!row.statistic[i].empty()) {
+        value += fmt::format("{}{} {}", value.empty() ? "" : ", ", statistics[i], row.statistic[i]);
+      }
+    }
+    return value;
+  }
+  // Without the column that nothing stands in.
+  static std::string table(const Rows& rows) {
+    const bool beside = std::ranges::any_of(rows, [](const auto& row) { return !row[2].empty(); });
+    if (beside) {
+      return markdown_table({"", "finding", "of or beside", "value", "evidence", "n"}, "000001", rows);
+    }
+    Rows narrow = rows;
+    for (auto& row : narrow) {
+      row.erase(row.begin() + 2);
+    }
+    return markdown_table({"", "finding", "value", "evidence", "n"}, "00001", narrow);
+  }
+
+  bool fold_;
+  Rows own_, others_;
   std::string last_, details_;
   std::set<std::string> told_;
 };
@@ -112,7 +131,7 @@ Findings of(const std::vector<Finding>& findings, Question question) {
 }
 
 std::string questions(const std::vector<Finding>& findings, std::string_view about_capture) {
-  Section section;
+  Section section(!about_capture.empty());
   for (const Question question : {Question::occupancy, Question::dram, Question::dispatch, Question::nccl}) {
     section.add(title(question), of(findings, question));
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/version.h"
+#include "report/finding_rows.h"
 #include "report/format.h"
 #include "report/markdown.h"
 #include "report/names.h"
@@ -37,7 +38,7 @@ std::string levels(const Verdict& verdict) {
   }
   return markdown_table({"baseline time ÷ candidate time", "ratio", interval_title(verdict), "held against"}, "01",
                         rows) +
-         "\n" + markdown_text(shares_text(verdict)) + ".\n";
+         "\n" + markdown_text(capitalised(shares_text(verdict))) + ".\n";
 }
 
 std::string ledger(const Verdict& verdict) {
@@ -61,7 +62,8 @@ std::string where_it_went(const Verdict& verdict) {
     rows.push_back({markdown_text(factor.name), factor.lost,
                     factor.lost.empty() ? "unavailable: " + markdown_text(factor.reason) : factor.share});
   }
-  return rows.empty() ? "Needs a claim or level 1.\n" : markdown_table({factors_title(verdict), "", ""}, "011", rows);
+  return rows.empty() ? "Needs a claim or level 1.\n"
+                      : markdown_table({factors_title(verdict), "per step", "share"}, "01", rows);
 }
 
 std::string questions(const Verdict& verdict) {
@@ -119,10 +121,15 @@ std::string files(const Verdict& verdict) {
 std::string verdict_markdown(const Verdict& verdict, bool passed) {
   std::string out =
       fmt::format("### kvet: {}{}\n\n", verdict::name(verdict.word), verdict.likely ? ", at most likely" : "");
-  out += markdown_text(verdict.headline) + "\n\n";
-  out +=
-      fmt::format("> **Why**: {}  \n> **Try**: {}  \n> **Gate**: {}; outputs {}\n\n", markdown_text(why_text(verdict)),
-                  markdown_text(advice_text(verdict)), passed ? "passed" : "not passed", markdown_text(verdict.check));
+  std::string_view headline = verdict.headline;  // the word is in the heading
+  if (const size_t colon = headline.find(": ");
+      colon != std::string_view::npos && headline.substr(0, colon).ends_with(verdict::name(verdict.word))) {
+    headline.remove_prefix(colon + 2);
+  }
+  out += markdown_text(capitalised(std::string(headline))) + ".\n\n";
+  out += fmt::format("> **Why**: {}  \n> **Try**: {}  \n> **Gate**: {}; check of the outputs: {}\n\n",
+                     markdown_text(why_text(verdict)), markdown_text(advice_text(verdict)),
+                     passed ? "passed" : "not passed", markdown_text(verdict.check));
   if (const std::string claim = claim_source_text(verdict); !claim.empty()) {
     out += "**Claim**: " + markdown_text(claim) + "\n\n";
   }

@@ -21,6 +21,13 @@ Result<void> export_as(const ExportOptions& options, Capture& capture) {
 }  // namespace
 
 int run_export(const ExportOptions& options) {
+  if (options.format != ExportFormat::otlp && !(options.endpoint.empty() && options.metrics && options.traces)) {
+    return report_error({ErrorKind::usage, "are for --format otlp", "--endpoint and --signals", "Leave them out"});
+  }
+  if (!options.endpoint.empty() && !options.output.empty()) {
+    return report_error(
+        {ErrorKind::usage, "send to a receiver or write to a file", "--endpoint and -o", "Give one of them"});
+  }
   auto capture = read_any(options.file);
   if (!capture) {
     return report_error(capture.error());

@@ -46,8 +46,9 @@ class Destination {
                                 : options.endpoint;
     Destination out;
     if (!url.empty()) {
-      const auto endpoint = exporting::otlp_endpoint(url, environment("OTEL_EXPORTER_OTLP_HEADERS"),
-                                                     environment("OTEL_EXPORTER_OTLP_TIMEOUT"));
+      const auto endpoint = exporting::otlp_endpoint({url, environment("OTEL_EXPORTER_OTLP_HEADERS"),
+                                                      environment("OTEL_EXPORTER_OTLP_TIMEOUT"),
+                                                      environment("OTEL_EXPORTER_OTLP_COMPRESSION")});
       if (!endpoint) {
         return std::unexpected(endpoint.error());
       }

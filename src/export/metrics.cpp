@@ -88,9 +88,16 @@ void add_kernels(MetricSet& set, const MetricsSource& source) {
 void add_capture(MetricSet& set, const MetricsSource& source) {
   const Capture& capture = *source.capture;
   std::vector<Attribute> about;
-  for (const char* key : {"tier", "hostname", "driver_version", "kernel_release", "kvet_version", "experiment.arm"}) {
+  constexpr std::pair<const char*, const char*> facts[] = {{"tier", "kvet.tier"},
+                                                           {"hostname", "kvet.hostname"},
+                                                           {"driver_version", "kvet.driver_version"},
+                                                           {"kernel_release", "kvet.kernel_release"},
+                                                           {"kvet_version", "kvet.version"},
+                                                           {"experiment.arm", "kvet.experiment.arm"},
+                                                           {"import.format", "kvet.import.format"}};
+  for (const auto& [key, attribute] : facts) {
     if (const std::string_view value = capture.fact(key); !value.empty()) {
-      about.push_back({std::string("kvet.") + key, std::string{value}});
+      about.push_back({attribute, std::string{value}});
     }
   }
   set.add(Known::capture_info, std::move(about), 1);

@@ -1,6 +1,7 @@
 #include "export/otlp_delivery.h"
 
 #include <fmt/core.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <array>
@@ -52,20 +53,47 @@ bool is_token(std::string_view name) {
   });
 }
 
+// "https://user:secret@host" may be shown as "https://host".
+std::string without_password(std::string_view url) {
+  const size_t scheme = url.find("://");
+  const size_t begin = scheme == std::string_view::npos ? 0 : scheme + 3;
+  const size_t at = url.substr(0, url.find('/', begin)).rfind('@');
+  std::string out{url};
+  return at == std::string_view::npos || at < begin ? out : out.erase(begin, at + 1 - begin);
+}
+
+// RFC 1952. Empty: there was no memory.
+std::string gzipped(std::string_view body) {
+  constexpr int gzip_window = 15 + 16, memory_level = 8;  // zlib.h: 16 more asks for gzip's header
+  z_stream stream{};
+  if (deflateInit2(&stream, Z_BEST_SPEED, Z_DEFLATED, gzip_window, memory_level, Z_DEFAULT_STRATEGY) != Z_OK) {
+    return {};
+  }
+  std::string out(deflateBound(&stream, body.size()), '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(body.data()));  // zlib only reads it
+  stream.avail_in = static_cast<uInt>(body.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  const bool done = deflate(&stream, Z_FINISH) == Z_STREAM_END;
+  out.resize(done ? stream.total_out : 0);
+  deflateEnd(&stream);
+  return out;
+}
+
 }  // namespace
 
-Result<OtlpEndpoint> otlp_endpoint(std::string_view url, std::string_view headers, std::string_view timeout) {
+Result<OtlpEndpoint> otlp_endpoint(const OtlpSettings& settings) {
   OtlpEndpoint endpoint;
-  endpoint.url = url;
+  endpoint.url = settings.endpoint;
   while (endpoint.url.ends_with('/')) {
     endpoint.url.pop_back();
   }
   if (!endpoint.url.starts_with("http://") && !endpoint.url.starts_with("https://")) {
-    return fail(ErrorKind::usage, "is no URL that begins with http:// or https://", std::string{url},
+    return fail(ErrorKind::usage, "is no URL that begins with http:// or https://", without_password(settings.endpoint),
                 "Give for example http://127.0.0.1:4318 with --endpoint");
   }
   endpoint.headers = {"Content-Type: application/x-protobuf", "Expect:"};  // no pause before large bodies
-  for (const std::string_view pair : split(headers, ',')) {
+  for (const std::string_view pair : split(settings.headers, ',')) {
     if (trimmed(pair).empty()) {
       continue;
     }
@@ -79,7 +107,7 @@ Result<OtlpEndpoint> otlp_endpoint(std::string_view url, std::string_view header
     }
     endpoint.headers.push_back(fmt::format("{}: {}", name, *value));
   }
-  if (!timeout.empty()) {
+  if (const std::string_view timeout = settings.timeout; !timeout.empty()) {
     int64_t milliseconds = 0;
     const auto [end, error] = std::from_chars(timeout.data(), timeout.data() + timeout.size(), milliseconds);
     if (error != std::errc{} || end != timeout.data() + timeout.size() || milliseconds <= 0 ||
@@ -88,16 +116,32 @@ Result<OtlpEndpoint> otlp_endpoint(std::string_view url, std::string_view header
     }
     endpoint.timeout_ms = milliseconds;
   }
+  if (settings.compression == "gzip") {
+    endpoint.gzip = true;
+    endpoint.headers.emplace_back("Content-Encoding: gzip");
+  } else if (!settings.compression.empty() && settings.compression != "none") {
+    return fail(ErrorKind::usage, "is neither gzip nor none", "OTEL_EXPORTER_OTLP_COMPRESSION", "");
+  }
   return endpoint;
 }
 
 Result<void> OtlpDelivery::send(std::string_view signal, std::string_view body) {
+  std::string compressed;
+  if (endpoint_.gzip) {
+    compressed = gzipped(body);
+    if (compressed.empty()) {
+      return fail(ErrorKind::internal, "there is not enough memory to compress a request", "export");
+    }
+    body = compressed;
+  }
   const HttpRequest request{fmt::format("{}/v1/{}", endpoint_.url, signal), endpoint_.headers, body,
                             endpoint_.timeout_ms};
   for (size_t attempt = 0;; ++attempt) {
     const auto answer = post_(request);
     if (!answer) {
-      return std::unexpected(answer.error());
+      Error error = answer.error();
+      error.subject = without_password(request.url);
+      return std::unexpected(error);
     }
     if (answer->status >= 200 && answer->status < 300) {
       const PartialSuccess partial = read_partial_success(answer->body);
@@ -109,7 +153,7 @@ Result<void> OtlpDelivery::send(std::string_view signal, std::string_view body) 
       return fail(ErrorKind::unavailable,
                   fmt::format("answered with status {}{}", answer->status,
                               attempt > 0 ? fmt::format(" {} times", attempt + 1) : ""),
-                  request.url, "See what the receiver says; nothing of this request was taken");
+                  without_password(request.url), "See what the receiver says; nothing of this request was taken");
     }
     wait_(answer->retry_after_s ? 1'000 * std::min(*answer->retry_after_s, longest_pause_s) : pauses_ms[attempt]);
   }

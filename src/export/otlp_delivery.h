@@ -16,11 +16,18 @@ struct OtlpEndpoint {
   std::string url;  // base: "/v1/metrics" and "/v1/traces" follow
   std::vector<std::string> headers;  // "Name: value"
   int64_t timeout_ms = 10'000;  // of one request; the specification's default
+  bool gzip = false;
 };
 
-// `headers`: as OTEL_EXPORTER_OTLP_HEADERS has them, "name=value,name=value", values percent-encoded. `timeout`: milliseconds
-// as OTEL_EXPORTER_OTLP_TIMEOUT has them; "": the default. Errors are usage, and never show a header's value.
-Result<OtlpEndpoint> otlp_endpoint(std::string_view url, std::string_view headers, std::string_view timeout);
+// Each as OpenTelemetry's environment variable OTEL_EXPORTER_OTLP_… has it; "": the default.
+struct OtlpSettings {
+  std::string_view endpoint;
+  std::string_view headers;  // "name=value,name=value", values percent-encoded
+  std::string_view timeout;  // milliseconds
+  std::string_view compression;  // "gzip" or "none"
+};
+// Errors are usage, and never show a header's value.
+Result<OtlpEndpoint> otlp_endpoint(const OtlpSettings& settings);
 
 class OtlpDelivery {
  public:

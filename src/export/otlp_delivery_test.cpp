@@ -13,28 +13,30 @@ namespace kvet::exporting {
 namespace {
 
 TEST(OtlpEndpoint, TakesWhatTheEnvironmentHas) {
-  const auto endpoint = otlp_endpoint("http://host:4318/", "api-key=a%3Db%20c, x=1,", "2500");
+  const auto endpoint = otlp_endpoint({"http://host:4318/", "api-key=a%3Db%20c, x=1,", "2500", "none"});
   ASSERT_TRUE(endpoint);
   EXPECT_EQ(endpoint->url, "http://host:4318");
   EXPECT_EQ(endpoint->timeout_ms, 2500);
   const std::vector<std::string> expected{"Content-Type: application/x-protobuf", "Expect:", "api-key: a=b c", "x: 1"};
   EXPECT_EQ(endpoint->headers, expected);
-  EXPECT_EQ(otlp_endpoint("https://host", "", "")->timeout_ms, 10'000);
+  EXPECT_EQ(otlp_endpoint({"https://host", "", "", ""})->timeout_ms, 10'000);
 }
 
 TEST(OtlpEndpoint, RefusesWhatIsNoneAndKeepsSecretsToItself) {
   for (const char* url : {"host:4318", "file:///etc/passwd", "ftp://host", ""}) {
-    EXPECT_EQ(otlp_endpoint(url, "", "").error().kind, ErrorKind::usage) << url;
+    EXPECT_EQ(otlp_endpoint({url, "", "", ""}).error().kind, ErrorKind::usage) << url;
   }
   for (const char* headers :
        {"secret", "=secret", "a b=secret", "a=secret%0d%0aEvil: 1", "a=secret%4", "a=secret%zz", "a=secret\nx"}) {
-    const auto endpoint = otlp_endpoint("http://host", headers, "");
+    const auto endpoint = otlp_endpoint({"http://host", headers, "", ""});
     ASSERT_FALSE(endpoint) << headers;
     EXPECT_EQ(endpoint.error().message().find("secret"), std::string::npos) << headers;
   }
   for (const char* timeout : {"0", "-1", "1s", "99999999999"}) {
-    EXPECT_FALSE(otlp_endpoint("http://host", "", timeout)) << timeout;
+    EXPECT_FALSE(otlp_endpoint({"http://host", "", timeout, ""})) << timeout;
   }
+  EXPECT_FALSE(otlp_endpoint({"http://host", "", "", "zstd"}));
+  EXPECT_EQ(otlp_endpoint({"ftp://user:secret@host", "", "", ""}).error().subject, "ftp://host");
 }
 
 // A receiver that gives these answers in turn, and what was waited between them.
@@ -43,7 +45,7 @@ struct Planted {
   std::vector<int64_t> waits;
   std::vector<std::string> urls;
   OtlpDelivery delivery() {
-    return {*otlp_endpoint("http://host", "", ""),
+    return {*otlp_endpoint({"http://host", "", "", ""}),
             [this](const HttpRequest& request) -> Result<HttpAnswer> {
               urls.push_back(request.url);
               return answers.at(urls.size() - 1);
@@ -74,6 +76,13 @@ TEST(OtlpDelivery, GivesUp) {
     EXPECT_FALSE(refusing.delivery().send("metrics", "body")) << status;
     EXPECT_EQ(refusing.urls.size(), 1u) << status;
   }
+}
+
+TEST(OtlpDelivery, ShowsNoPassword) {
+  OtlpDelivery delivery(
+      *otlp_endpoint({"http://user:secret@host/a@b", "", "", ""}),
+      [](const HttpRequest&) -> Result<HttpAnswer> { return HttpAnswer{404, "", {}}; }, [](int64_t) {});
+  EXPECT_EQ(delivery.send("metrics", "").error().subject, "http://host/a@b/v1/metrics");
 }
 
 // ExportTracePartialSuccess by hand: field 1 of the response holds field 1 (varint) and field 2 (text).

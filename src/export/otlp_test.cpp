@@ -148,9 +148,9 @@ TEST_F(Otlp, WritesGaugesAndSums) {
 }
 
 TEST_F(Otlp, RequestsAreBounded) {
-  std::vector<Point> points;
-  for (int index = 0; index < 2500; ++index) {
-    points.push_back({{}, static_cast<double>(index), index});
+  std::vector<Point> points(2500);
+  for (size_t index = 0; index < points.size(); ++index) {
+    points[index].time_ns = static_cast<int64_t>(index);
   }
   ASSERT_TRUE(metrics({metric(MetricKind::gauge, points), metric(MetricKind::counter, {{{}, 1, {}}})}));
   const std::vector<size_t> expected{1000, 1000, 501};

@@ -3,6 +3,7 @@
 KVET_OTLP_PROTO=FOLDER: a checkout of opentelemetry-proto. Everything is then decoded by the published files, too.
 """
 import collections
+import gzip
 import http.server
 import json
 import os
@@ -266,6 +267,16 @@ def a_receiver_gets_what_the_file_has(folder):
 
 
 @case()
+def bodies_are_compressed_where_asked(folder):
+    capture = example_capture(folder)
+    receiver = Receiver()
+    export(capture, "--endpoint", receiver.url, "--signals", "metrics", OTEL_EXPORTER_OTLP_COMPRESSION="gzip").expect(0)
+    receiver.close()
+    check(all(headers["Content-Encoding"] == "gzip" for _, headers, *_ in receiver.got), "not said to be gzip")
+    check(b"".join(map(gzip.decompress, receiver.bodies("metrics"))) == to_file(folder, capture, "metrics"), "bodies differ")
+
+
+@case()
 def signals_and_endpoint_are_chosen(folder):
     capture = example_capture(folder)
     receiver = Receiver()
@@ -279,6 +290,8 @@ def signals_and_endpoint_are_chosen(folder):
     receiver.close()
     export(capture, "-o", path + "2").expect(USAGE, "--signals")
     export(capture, "--signals", "logs", "-o", path).expect(USAGE, "metrics")
+    export(capture, "--endpoint", receiver.url, "-o", path).expect(USAGE, "--endpoint and -o")
+    kvet("export", capture, "--format", "csv", "--signals", "metrics", "-o", path + "3").expect(USAGE, "--format otlp")
     export(capture, "--endpoint", "ftp://127.0.0.1").expect(USAGE, "http://")
     export(capture, "--endpoint", receiver.url, OTEL_EXPORTER_OTLP_HEADERS="a=b%0d%0aEvil: 1").expect(
         USAGE, "OTEL_EXPORTER_OTLP_HEADERS")

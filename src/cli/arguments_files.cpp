@@ -67,6 +67,7 @@ void define(CLI::App& app, ExportOptions& options) {
       "Examples:\n"
       "  kvet export run.kvet --format perfetto -o run.perfetto-trace\n"
       "  kvet export run.kvet --format csv -o tables\n"
+      "  kvet export run.kvet --format prometheus -o kvet.prom\n"
       "  kvet export run.kvet --format otlp --endpoint http://127.0.0.1:4318");
 }
 

@@ -1,5 +1,6 @@
 #include "cli/metrics_source.h"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <utility>
@@ -60,7 +61,8 @@ Result<exporting::MetricsSource> metrics_source(Capture& capture, const std::vec
   source.capture = &capture;
   source.duration_ns = report->facts.duration_ns;
   if (const auto& window = report->facts.window_ns) {
-    source.duration_ns = static_cast<int64_t>(window->high - window->low);
+    // A file may say anything; 2^62 ns are 146 years.
+    source.duration_ns = static_cast<int64_t>(std::clamp(window->high - window->low, 0.0, 0x1p62));
   }
   source.busy = busy_parts(capture, source.duration_ns);
   source.findings = std::move(report->findings);

@@ -1,5 +1,6 @@
 """kvet export --format prometheus, scraped by a real Prometheus and read back by its API."""
 import collections
+import csv
 import http.server
 import json
 import os
@@ -191,3 +192,22 @@ def what_cannot_be_exported_leaves_nothing(folder):
     kvet("export", capture, "--format", "prometheus", "-o", os.path.join(folder, "absent", "metrics")).expect(OUTPUT_LOST)
     check(os.listdir(folder) == [os.path.basename(capture)], f"left: {os.listdir(folder)}")
     kvet("export", capture, "--format", "prometheus", "-o", "/dev/full").expect(OUTPUT_LOST)
+
+
+@case()
+def utilization_is_the_time_with_a_kernel(folder):
+    capture, tables = example_capture(folder), os.path.join(folder, "tables")
+    text = kvet("export", capture, "--format", "prometheus").expect(0).out
+    got = float(re.search(r"^hw_gpu_utilization_ratio\{[^\n]*\} (\S+)$", text, re.MULTILINE)[1])
+    kvet("export", capture, "--format", "csv", "-o", tables).expect(0)
+    with open(os.path.join(tables, "meta.csv"), newline="") as file:
+        meta = dict(row for row in csv.reader(file))
+    begin, end = int(meta["window.from_ns"]), int(meta["window.to_ns"])
+    with open(os.path.join(tables, "execution.csv"), newline="") as file:
+        spans = sorted((int(row["start_ns"]), int(row["start_ns"]) + int(row["duration_ns"])) for row in csv.DictReader(file)
+                       if begin <= int(row["start_ns"]) < end)
+    busy, until = 0, begin
+    for first, last in spans:  # overlaps count once
+        busy += max(0, last - max(first, until))
+        until = max(until, last)
+    check(abs(got - busy / (end - begin)) < 1e-12, f"{got}, not {busy / (end - begin)}")

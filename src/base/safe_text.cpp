@@ -109,6 +109,11 @@ Shown take_shown(std::string_view& text) {
 // A combining mark takes no column, so columns alone do not bound the length: nobody stacks more than a few of them.
 constexpr size_t bytes_per_column = 16;
 
+// Printable ASCII, as most names are: nothing to spell out, and a column for each byte.
+bool is_plain(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char letter) { return letter >= ' ' && letter <= '~'; });
+}
+
 }  // namespace
 
 size_t display_width(std::string_view text) {
@@ -121,6 +126,9 @@ size_t display_width(std::string_view text) {
 }
 
 std::string safe_text(std::string_view raw, size_t max_columns) {
+  if (raw.size() <= max_columns && is_plain(raw)) {
+    return std::string{raw};
+  }
   std::string out;
   size_t columns = 0;
   size_t cut_at = 0;  // how much of `out` leaves room for "…"
@@ -171,6 +179,9 @@ std::string json_without_unseen(std::string json) {
 }
 
 std::string safe_text_middle(std::string_view raw, size_t max_columns) {
+  if (raw.size() <= max_columns && is_plain(raw)) {
+    return std::string{raw};
+  }
   // More than any place shows, and a bound on the work.
   constexpr size_t longest = 16 * 1024;
   std::string shorter;

@@ -18,6 +18,21 @@ def example_capture(folder, name="ab-03-1-baseline.kvet"):
     return path
 
 
+def example_pairs(folder, pairs):
+    """The first captures of both arms: a list of the baseline's paths, and one of the candidate's."""
+    if not os.path.exists(BUNDLE):
+        raise Skipped(f"needs {BUNDLE}")
+    arms = {"baseline": [], "candidate": []}
+    with tarfile.open(BUNDLE) as bundle:
+        for member in sorted((m for m in bundle.getmembers() if m.name.endswith(".kvet")), key=lambda m: m.name):
+            arm = next(arm for arm in arms if arm in member.name)
+            if len(arms[arm]) < pairs:
+                arms[arm].append(os.path.join(folder, os.path.basename(member.name)))
+                with open(arms[arm][-1], "wb") as out:
+                    out.write(bundle.extractfile(member).read())
+    return arms["baseline"], arms["candidate"]
+
+
 # What a stranger may call a kernel.
 HOSTILE = [b"<script>alert(1)</script>", b"=cmd|' /C calc'!A0", b"\x1b[2J\x1b[31mred\x07", b"a\nkvet_evil 1\n# HELP", b'"}, x\\"',
            b"\xff\xfe\xc0\xaf", b"x" * 100_000, "\u202egnp.exe".encode()]

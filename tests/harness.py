@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import tarfile
 
 BUILD = os.environ.get("KVET_BUILD", "")
 SIMCUDA = os.path.join(BUILD, "simcuda", "lib")
@@ -101,25 +100,6 @@ def check(holds, message, outcome=None):
             text += f"\n  $ {' '.join(outcome.command)}\n  exit status {outcome.status}"
             text += "".join(f"\n  | {line}" for line in (outcome.err + outcome.out).splitlines()[:40])
         raise AssertionError(text)
-
-
-def bundled_captures(folder, pairs=None):
-    """The first `pairs` captures of each arm (all: None) that the example brings, unpacked; the baseline's, then the candidate's."""
-    archives = os.path.join(TESTS, "..", "examples", "rmsnorm-serving", "captures")
-    unpacked = []
-    for name in sorted(os.listdir(archives)):
-        with tarfile.open(os.path.join(archives, name)) as archive:
-            members = sorted((m for m in archive.getmembers() if m.name.endswith(".kvet")), key=lambda m: m.name)
-            for arm in ("baseline", "candidate"):
-                for number, member in enumerate([m for m in members if arm in m.name][:pairs]):
-                    path = os.path.join(folder, "captures", f"{number:02}-{arm}.kvet")
-                    os.makedirs(os.path.dirname(path), exist_ok=True)
-                    with open(path, "wb") as out:
-                        out.write(archive.extractfile(member).read())
-                    unpacked.append(path)
-    if not unpacked:
-        raise Skipped("needs the captures of examples/rmsnorm-serving")
-    return sorted(unpacked, key=lambda path: ("candidate" in path, path))
 
 
 def workload(name):

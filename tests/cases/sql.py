@@ -9,7 +9,8 @@ import signal
 import sqlite3
 import subprocess
 
-from harness import BAD_INPUT, KVET, OUTPUT_LOST, USAGE, Skipped, bundled_captures, case, check, kvet
+from example_capture import example_capture
+from harness import BAD_INPUT, KVET, OUTPUT_LOST, USAGE, Skipped, case, check, kvet
 
 INTERRUPTED = 75
 ENDLESS = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT {} FROM c"
@@ -17,10 +18,8 @@ ENDLESS = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELEC
 
 def capture_in(folder):
     """One capture, alone in a folder of its own."""
-    path = os.path.join(folder, "alone", "run.kvet")
-    os.makedirs(os.path.dirname(path))
-    os.rename(bundled_captures(folder, 1)[1], path)
-    return path
+    os.makedirs(os.path.join(folder, "alone"))
+    return example_capture(os.path.join(folder, "alone"))
 
 
 def independent(capture, sql):
@@ -50,8 +49,7 @@ def rows_are_those_that_sqlite_gives(folder):
 
 @case()
 def reals_come_back_to_the_last_bit(folder):
-    capture = next((path for path in bundled_captures(folder) if independent(path, "SELECT count(*) FROM sample") != [(0,)]), None)
-    check(capture, "no capture has samples")
+    capture = capture_in(folder)
     sql = "SELECT warp_cycles / cycles_elapsed AS r FROM sample WHERE cycles_elapsed > 0 AND warp_cycles IS NOT NULL"
     expected = [row[0] for row in independent(capture, sql)]
     check(len(expected) > 100, f"only {len(expected)} samples")

@@ -72,7 +72,7 @@ class Section {
       last_ = name;
       const std::string sentence = with_advice(markdown_text(finding.sentence), markdown_text(finding.advice));
       if (!sentence.empty() && told_.insert(sentence).second) {
-        details_ += "- " + label + ": " + sentence + "\n";
+        details_.append("- ").append(label).append(": ").append(sentence).append("\n");
       }
     }
     for (const UnavailableGroup& group : unavailable_groups(findings)) {

@@ -31,7 +31,7 @@ std::string levels(const Verdict& verdict) {
     }
     for (std::string& cell : row) {
       if (level.number == 3 && !cell.empty()) {  // the one that decides
-        cell = "**" + cell + "**";
+        cell.insert(0, "**").append("**");
       }
     }
     rows.push_back(std::move(row));
@@ -47,6 +47,7 @@ std::string ledger(const Verdict& verdict) {
     return "Unavailable: " + markdown_text(text.reason) + ".\n";
   }
   std::vector<std::vector<std::string>> rows;
+  rows.reserve(text.rows.size() + 1);
   for (const LedgerLine& row : text.rows) {
     rows.push_back(
         {row.is_kernel ? markdown_code(row.name) : markdown_text(row.name), row.baseline, row.candidate, row.change});

@@ -32,6 +32,7 @@ std::vector<std::string> row_names(const verdict::Ledger& ledger, size_t columns
   const std::vector<std::string> kernels = short_names(raw, columns);
   std::vector<std::string> names;
   size_t next = 0;
+  names.reserve(ledger.rows.size());
   for (const auto& row : ledger.rows) {
     names.push_back(row.id == "kernel"                ? kernels[next++]
                     : row.id == "set_alone"           ? "kernel set alone"

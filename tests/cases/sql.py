@@ -17,9 +17,9 @@ ENDLESS = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELEC
 
 
 def capture_in(folder):
-    """One capture, alone in a folder of its own."""
+    """One capture of the candidate, with counter samples, alone in a folder of its own."""
     os.makedirs(os.path.join(folder, "alone"))
-    return example_capture(os.path.join(folder, "alone"))
+    return example_capture(os.path.join(folder, "alone"), "ab-01-1-candidate.kvet")
 
 
 def independent(capture, sql):

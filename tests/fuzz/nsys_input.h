@@ -1,7 +1,7 @@
-// Gives bytes to the Nsight Systems importer as a file that exists in memory alone.
+// Gives bytes to the Nsight Systems importer as a file, in memory where the machine has a folder for that. SQLite follows links
+// to the name behind a file, and memfd_create's has none.
 #pragma once
 
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -14,9 +14,11 @@
 namespace kvet::fuzz {
 
 inline void import_nsys_bytes(const uint8_t* data, size_t size) {
-  static const int file = ::memfd_create("input", MFD_CLOEXEC);
-  static const std::string path = "/proc/self/fd/" + std::to_string(file);
-  if (::ftruncate(file, 0) != 0 || ::pwrite(file, data, size, 0) != static_cast<ssize_t>(size)) {
+  static std::string path = ::access("/dev/shm", W_OK) == 0 ? "/dev/shm/kvet-fuzz-XXXXXX" : "/tmp/kvet-fuzz-XXXXXX";
+  static const int file = ::mkstemp(path.data());
+  static const int at_exit = std::atexit([] { ::unlink(path.c_str()); });
+  if (file < 0 || at_exit != 0 || ::ftruncate(file, 0) != 0 ||
+      ::pwrite(file, data, size, 0) != static_cast<ssize_t>(size)) {
     std::abort();
   }
   Sink sink;

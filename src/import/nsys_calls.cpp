@@ -98,7 +98,8 @@ Sort sort_of(ApiKind kind) {
 }
 
 // Calls inside a call of the same sort and thread are the same call, seen again one level below. The outer one stays, since
-// the thread was in it for all that time; where only the inner one's id joins what ran, it lends that id.
+// the thread was in it for all that time; where only the inner one's id joins what ran, it lends that id. Where both have work of
+// their own they are two calls.
 std::vector<ApiCall> each_once(const NsysImport& import, std::vector<ApiCall> calls) {
   std::ranges::stable_sort(calls, [](const ApiCall& a, const ApiCall& b) {
     return std::tuple(a.process, a.thread_id, a.start_ns, -a.end_ns) <
@@ -114,10 +115,11 @@ std::vector<ApiCall> each_once(const NsysImport& import, std::vector<ApiCall> ca
       ApiCall& outer = kept.back();
       if (outer.process == call.process && outer.thread_id == call.thread_id && call.end_ns <= outer.end_ns &&
           sort_of(outer.kind) == sort_of(call.kind)) {
-        if (!joins(outer) && joins(call)) {
-          outer.correlation_id = call.correlation_id;
+        const bool own = joins(call) && call.correlation_id != outer.correlation_id;
+        if (!own || !joins(outer)) {
+          outer.correlation_id = own ? call.correlation_id : outer.correlation_id;
+          continue;
         }
-        continue;
       }
     }
     kept.push_back(call);

@@ -142,6 +142,15 @@ TEST_F(Nsys, ACallThatIsRecordedAtRuntimeAndDriverIsCountedOnce) {
                                     {201, ApiKind::launch_kernel, 201, 4800, 4950, 700}}));
 }
 
+TEST_F(Nsys, ACallInsideAnotherWithWorkOfItsOwnIsTwo) {
+  read(
+      "nsys_3_25.sql",
+      "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (860, 870, 1, 281476654432356, 105, 11, 0, NULL)");  // the memset's id
+  ASSERT_EQ(sink_.api_calls.size(), 7u);
+  EXPECT_EQ(sink_.api_calls[0].correlation_id, 101u);
+  EXPECT_EQ(sink_.api_calls[1].correlation_id, 105u);
+}
+
 TEST_F(Nsys, CopiesRangesAndOffCpuTimes) {
   read("nsys_3_25.sql");
   ASSERT_EQ(sink_.transfers.size(), 3u);

@@ -162,6 +162,7 @@ TrackId LanedTrack::at(int64_t start_ns, int64_t end_ns) {
 
 void tell_losses(TrackBook& book) {
   std::vector<std::pair<Span, const Loss*>> losses;
+  losses.reserve(book.capture.losses.size());
   for (const Loss& loss : book.capture.losses) {
     // Where nothing says when, it may have been at any time.
     const int64_t from =
@@ -191,6 +192,7 @@ void tell_losses(TrackBook& book) {
 void tell_timeline(const Capture& capture, TimelineSink& sink) {
   TrackBook book(capture, clock_of(capture), sink);
   std::vector<std::pair<std::string, std::string>> facts;
+  facts.reserve(capture.meta.size());
   for (const auto& [key, value] : capture.meta) {
     facts.emplace_back(safe_text(key, longest_fact), safe_text(value, longest_fact));
   }

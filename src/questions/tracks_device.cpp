@@ -182,6 +182,7 @@ void DeviceWork::tell_transfer(size_t index) {
 
 void DeviceWork::tell_replays() {
   std::vector<const Replay*> by_start;
+  by_start.reserve(replays_.size());
   for (const auto& [key, replay] : replays_) {
     by_start.push_back(&replay);
   }

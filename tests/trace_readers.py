@@ -3,7 +3,6 @@ import codecs
 import collections
 import json
 import os
-import re
 import shutil
 import subprocess
 
@@ -13,7 +12,7 @@ PROTO = os.path.join(TESTS, "export", "perfetto_subset.proto")
 
 Slice = collections.namedtuple("Slice", "track start end name category arguments flows_out flow_in")
 Value = collections.namedtuple("Value", "track time value")
-Track = collections.namedtuple("Track", "path unit pid tid lane")  # path: names from the outermost group down
+Track = collections.namedtuple("Track", "path unit pid tid")  # path: names from the outermost group down
 
 
 class Trace:
@@ -53,10 +52,6 @@ class Trace:
 def protoc():
     if shutil.which("protoc") is None:
         raise Skipped("needs protoc (protobuf-compiler)")
-
-
-STRING = re.compile(r'^(\s*)(\w+): "(.*)"$')
-BYTES_ESCAPE = re.compile(r"\\")
 
 
 def unquote(text):
@@ -121,7 +116,7 @@ def read_perfetto(path):
             thread, = descriptor["thread"] or [{"tid": [None]}]
             process, = descriptor["process"] or [{"pid": [None]}]
             trace.tracks[uuid] = Track(above + (descriptor["name"][0],), counter["unit_name"][0] if counter else None,
-                                       process["pid"][0], thread["tid"][0], None)
+                                       process["pid"][0], thread["tid"][0])
         for event in packet["track_event"]:
             track = int(event["track_uuid"][0])
             check(track in descriptors, f"an event lies on track {track}, which is not there")
@@ -168,14 +163,15 @@ def read_chrome(path):
     trace.start_ns = int(document["otherData"]["start_ns"])
     begun, ended, processes = {}, {}, {}
     by_place = {}  # track and start of a slice -> its flows
+    opened = {}
     for event in document["traceEvents"]:
         phase, track = event["ph"], event["tid"]
         if phase == "M":
             if event["name"] == "process_name":
                 processes[event["pid"]] = event["args"]["name"]
-                trace.tracks[track] = Track((event["args"]["name"],), None, None, None, None)
+                trace.tracks[track] = Track((event["args"]["name"],), None, None, None)
             elif event["name"] == "thread_name":
-                trace.tracks[track] = Track((processes[event["pid"]], event["args"]["name"]), None, None, None, None)
+                trace.tracks[track] = Track((processes[event["pid"]], event["args"]["name"]), None, None, None)
             continue
         time = trace.start_ns + nanoseconds(event["ts"])
         check(track in trace.tracks, f"an event lies on track {track}, which has no name")
@@ -183,6 +179,12 @@ def read_chrome(path):
             trace.slices.append(Slice(track, time, time + nanoseconds(event["dur"]), event["name"], event["cat"],
                                       event.get("args", {}), [], None))
             by_place[(track, time)] = len(trace.slices) - 1
+        elif phase == "B":
+            check(track not in opened, "a slice begins inside another")
+            opened[track] = (time, event)
+        elif phase == "E":
+            start, begin = opened.pop(track)
+            trace.slices.append(Slice(track, start, time, begin["name"], begin["cat"], begin.get("args", {}), [], None))
         elif phase == "C":
             (unit, value), = event["args"].items()
             check(event["name"] == trace.tracks[track].path[-1], "a counter is not called as its track")
@@ -192,6 +194,7 @@ def read_chrome(path):
         else:
             check(phase == "f" and event["bp"] == "e", f"an event is of phase {phase}")
             ended[event["id"]] = (track, time)
+    check(not opened, "a slice has no end")
     for flow, place in begun.items():
         trace.slices[by_place[place]].flows_out.append(flow)
     for flow, place in ended.items():

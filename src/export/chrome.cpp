@@ -10,7 +10,8 @@ namespace kvet::exporting {
 
 std::string json_string(std::string_view text) {
   std::string out = "\"";
-  for (const char character : safe_text(text, text.size() + 1)) {
+  // Whole: a character is spelled out with eight at most.
+  for (const char character : safe_text(text, 8 * text.size() + 1)) {
     switch (character) {
       case '"': out += "\\\""; break;
       case '\\': out += "\\\\"; break;
@@ -61,6 +62,7 @@ const std::string& ChromeWriter::json_of(const TimelineName& name) {
 void ChromeWriter::on(const TimelineTrack& track) {
   Track one;
   one.root = track.parent ? tracks_[track.parent->value].root : track.id.value;
+  one.in_pairs = track.kind == TrackKind::thread_state || track.kind == TrackKind::collectives;
   one.name = json_string(track.name);
   one.unit = json_string(track.unit);
   if (track.parent && track.parent->value != one.root) {
@@ -83,33 +85,42 @@ void ChromeWriter::on(const TimelineTrack& track) {
   }
 }
 
+void ChromeWriter::add_arguments(std::span<const TimelineArgument> arguments) {
+  const char* before = ",\"args\":{";
+  for (const TimelineArgument& argument : arguments) {
+    fmt::format_to(std::back_inserter(event_), "{}\"{}\":", before, argument.name);
+    before = ",";
+    if (const auto* number = std::get_if<int64_t>(&argument.value)) {
+      fmt::format_to(std::back_inserter(event_), "{}", *number);
+    } else if (const auto* natural = std::get_if<uint64_t>(&argument.value)) {
+      fmt::format_to(std::back_inserter(event_), "{}", *natural);
+    } else if (const auto* real = std::get_if<double>(&argument.value)) {
+      fmt::format_to(std::back_inserter(event_), "{}", *real);
+    } else {
+      event_ += json_of(*std::get<const TimelineName*>(argument.value));
+    }
+  }
+  event_ += arguments.empty() ? "" : "}";
+}
+
 void ChromeWriter::on(const TimelineSlice& slice) {
-  open('X', slice.track);
+  const bool pair = tracks_[slice.track.value].in_pairs;
+  open(pair ? 'B' : 'X', slice.track);
   add_time("ts", slice.start_ns - base_ns_);
-  add_time("dur", slice.end_ns - slice.start_ns);
+  if (!pair) {
+    add_time("dur", slice.end_ns - slice.start_ns);
+  }
   event_ += ",\"name\":";
   event_ += json_of(*slice.name);
   event_ += ",\"cat\":";
   event_ += json_string(slice.category);
-  if (!slice.arguments.empty()) {
-    event_ += ",\"args\":{";
-    const char* comma = "";
-    for (const TimelineArgument& argument : slice.arguments) {
-      fmt::format_to(std::back_inserter(event_), "{}\"{}\":", comma, argument.name);
-      comma = ",";
-      if (const auto* number = std::get_if<int64_t>(&argument.value)) {
-        fmt::format_to(std::back_inserter(event_), "{}", *number);
-      } else if (const auto* natural = std::get_if<uint64_t>(&argument.value)) {
-        fmt::format_to(std::back_inserter(event_), "{}", *natural);
-      } else if (const auto* real = std::get_if<double>(&argument.value)) {
-        fmt::format_to(std::back_inserter(event_), "{}", *real);
-      } else {
-        event_ += json_of(*std::get<const TimelineName*>(argument.value));
-      }
-    }
-    event_ += '}';
-  }
+  add_arguments(slice.arguments);
   close();
+  if (pair) {
+    open('E', slice.track);
+    add_time("ts", slice.end_ns - base_ns_);
+    close();
+  }
   for (const uint64_t flow : slice.starts_flows) {
     add_flow('s', slice.track, slice.start_ns, flow);
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,10 +12,12 @@
 
 namespace kvet::exporting {
 
-// Slices are complete events ("X"), counters "C", flows pairs of "s" and "f" (bound to the enclosing slice), names metadata
-// ("M"). `ts` and `dur` are microseconds with three decimals, so nothing of a nanosecond is lost; `ts` counts from the first
-// event, whose time on the capture's clock is otherData.start_ns. The format knows processes and threads only: each process and
-// each device is a "process", every track a "thread"; the numbers are ours, the real ones are in the names.
+// Slices are complete events ("X"); on tracks of states and of collectives, where one begins exactly at the end of another, pairs
+// of "B" and "E": readers that add `ts` and `dur` as floating-point numbers would see overlaps. Counters are "C", flows pairs of "s"
+// and "f" (bound to the enclosing slice), names metadata ("M"). `ts` and `dur` are microseconds with three decimals, so nothing of
+// a nanosecond is lost; `ts` counts from the first event, whose time on the capture's clock is otherData.start_ns. The format
+// knows processes and threads only: each process and each device is a "process", every track a "thread"; the numbers are ours, the
+// real ones are in the names.
 // Format: "Trace Event Format", Google, 2016 (docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU).
 class ChromeWriter final : public TimelineSink {
  public:
@@ -29,11 +32,13 @@ class ChromeWriter final : public TimelineSink {
  private:
   struct Track {
     uint32_t root = 0;  // its process
+    bool in_pairs = false;
     std::string path;  // names from below the process down
     std::string name, unit;  // as JSON, of counters
   };
   void open(char phase, TrackId track);  // begins an event
   void add_time(const char* key, int64_t ns);
+  void add_arguments(std::span<const TimelineArgument> arguments);
   void add_flow(char phase, TrackId track, int64_t time_ns, uint64_t id);
   const std::string& json_of(const TimelineName& name);
   void close();

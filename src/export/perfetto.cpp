@@ -65,6 +65,9 @@ constexpr uint32_t state_cleared = 1, needs_state = 2;                   // Sequ
 constexpr int32_t explicit_order = 3;                                    // ChildTracksOrdering
 constexpr uint32_t sequence = 1;
 
+// Whole: a character is spelled out with eight at most.
+std::string harmless(std::string_view text) { return safe_text(text, 8 * text.size() + 1); }
+
 }  // namespace
 
 class PerfettoWriter::Packets {
@@ -139,7 +142,7 @@ class PerfettoWriter::Packets {
     protozero::pbf_writer all(interned_);
     protozero::pbf_writer one(all, table);
     one.add_uint64(field::interned::iid, iid);
-    one.add_string(field::interned::text, safe_text(text, text.size() + 1));
+    one.add_string(field::interned::text, harmless(text));
   }
 
   OutputFile& output_;
@@ -184,13 +187,13 @@ void PerfettoWriter::on(const TimelineTrack& track) {
     if (track.parent) {
       descriptor.add_uint64(field::track_descriptor::parent_uuid, Packets::uuid(*track.parent));
     }
-    descriptor.add_string(field::track_descriptor::name, safe_text(track.name, track.name.size() + 1));
+    descriptor.add_string(field::track_descriptor::name, harmless(track.name));
     descriptor.add_enum(field::track_descriptor::child_ordering, explicit_order);
     descriptor.add_int32(field::track_descriptor::sibling_order_rank, static_cast<int32_t>(track.id.value));
     if (track.kind == TrackKind::process && track.pid) {
       protozero::pbf_writer process(descriptor, field::track_descriptor::process);
       process.add_int32(field::process_descriptor::pid, *track.pid);
-      process.add_string(field::process_descriptor::process_name, safe_text(track.name, track.name.size() + 1));
+      process.add_string(field::process_descriptor::process_name, harmless(track.name));
     }
     if (track.kind == TrackKind::thread && track.pid && track.thread_id) {
       protozero::pbf_writer thread(descriptor, field::track_descriptor::thread);

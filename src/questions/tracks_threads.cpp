@@ -38,6 +38,7 @@ std::string words(Activity activity) {
     case Activity::preempted: return "preempted";
     case Activity::throttled: return "throttled";
     case Activity::waiting_for_cpu: return "waiting for a CPU";
+    case Activity::unexplained: return "off the CPU, nobody saw why";
     default: return fmt::format("blocked: {}", activity_name(activity));
   }
 }

@@ -18,17 +18,21 @@ def bundled(folder):
     return os.path.join(folder, WITH_SAMPLES)
 
 
-def short(folder):
-    """Half a second of it."""
+def part(folder, length_ns, samples):
+    """The beginning of the part of it that counts: the whole takes long to read back."""
     capture = bundled(folder)
     database = sqlite3.connect(capture)
     begin, = database.execute("SELECT value + 0 FROM meta WHERE key = 'window.from_ns'").fetchone()
     for table in ("api_call", "execution", "transfer", "nvtx_range", "off_cpu"):
-        database.execute(f"DELETE FROM {table} WHERE start_ns NOT BETWEEN ? AND ?", (begin, begin + 500_000_000))
-    database.execute("DELETE FROM sample WHERE rowid > 500")
+        database.execute(f"DELETE FROM {table} WHERE start_ns NOT BETWEEN ? AND ?", (begin, begin + length_ns))
+    database.execute("DELETE FROM sample WHERE rowid > ?", (samples,))
     database.commit()
     database.close()
     return capture
+
+
+def short(folder):
+    return part(folder, 200_000_000, 500)
 
 
 def export(capture, name, form):
@@ -131,7 +135,7 @@ def compare(trace, capture):
 
 @case(protoc)
 def perfetto_holds_what_the_capture_holds(folder):
-    capture = bundled(folder)
+    capture = part(folder, 4_000_000_000, 5000)
     trace = read_perfetto(export(capture, "out.perfetto-trace", "perfetto"))
     compare(trace, capture)
     facts = truth_of(capture)[4]
@@ -141,7 +145,7 @@ def perfetto_holds_what_the_capture_holds(folder):
 
 @case()
 def chrome_holds_what_the_capture_holds(folder):
-    capture = bundled(folder)
+    capture = part(folder, 4_000_000_000, 5000)
     compare(read_chrome(export(capture, "out.json", "chrome")), capture)
 
 
@@ -189,7 +193,7 @@ def hostile_names_come_out_harmless(folder):
         text = file.read()
     check(b"<" not in text, "a script element could begin in the JSON")
     check(all(byte >= 0x20 or byte == 0x0a for byte in set(text)), "the JSON holds control characters")
-    check(len(perfetto.of("kernel")) > 1000, "slices are missing")
+    check(len(perfetto.of("kernel")) > 100, "slices are missing")
 
 
 @case()

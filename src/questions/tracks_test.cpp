@@ -113,6 +113,7 @@ TEST(Tracks, LaunchesLeadToWhatTheyStarted) {
   EXPECT_FALSE(eager[2].ends_flow);
   ASSERT_EQ(nodes.size(), 3U);
   std::vector<uint64_t> reached;
+  reached.reserve(nodes.size());
   for (const ToldSlice& node : nodes) {
     reached.push_back(node.ends_flow.value_or(0));
   }
@@ -126,7 +127,7 @@ TEST(Tracks, LaunchesLeadToWhatTheyStarted) {
 
 TEST(Tracks, ThreadsRunWaitAndAreBlocked) {
   PlantedDevice device;
-  device.capture.strings.push_back("greedy");
+  device.capture.strings.emplace_back("greedy");
   const StringId greedy{static_cast<uint32_t>(device.capture.strings.size() - 1)};
   device.capture.api_calls = {call(ApiKind::launch_kernel, 1, 1000, 1100),
                               call(ApiKind::synchronize_stream, 2, 1200, 2000)};
@@ -151,6 +152,7 @@ TEST(Tracks, ThreadsRunWaitAndAreBlocked) {
   EXPECT_EQ(spans(states),
             (Spans{{1000, 1020}, {1020, 1050}, {1050, 1300}, {1300, 1900}, {1900, 1950}, {1950, 2000}, {2000, 2400}}));
   std::vector<std::string> names;
+  names.reserve(states.size());
   for (const ToldSlice& state : states) {
     names.push_back(state.name);
   }
@@ -192,6 +194,7 @@ TEST(Tracks, CollectivesWaitAndTransferApart) {
     }
     ASSERT_EQ(waited.size(), 4U);
     std::vector<double> by_rank;
+    by_rank.reserve(waited.size());
     for (const auto& [track, sum] : waited) {
       by_rank.push_back(sum);
     }

@@ -92,8 +92,9 @@ TEST(Kineto, DevicePropertiesMayComeAfterTheEvents) {
   const std::string properties = R"("deviceProperties": [{"id": 0, "name": "NVIDIA H100", "totalGlobalMem": 85017493504,
       "computeMajor": 9, "computeMinor": 0, "maxThreadsPerMultiprocessor": 2048, "regsPerMultiprocessor": 65536, "warpSize": 32,
       "sharedMemPerMultiprocessor": 233472, "sharedMemPerBlockOptin": 232448, "numSms": 132}])";
-  const std::string events = "\"traceEvents\": [" + kernel("k", "1", "1") + "]";
-  for (const std::string& text : {"{" + properties + "," + events + "}", "{" + events + "," + properties + "}"}) {
+  const std::string events = fmt::format("\"traceEvents\": [{}]", kernel("k", "1", "1"));
+  for (const std::string& text :
+       {fmt::format("{{{}, {}}}", properties, events), fmt::format("{{{}, {}}}", events, properties)}) {
     const RecordingSink sink = imported(text);
     ASSERT_FALSE(sink.devices.empty());
     const Device& device = sink.devices.back();

@@ -319,6 +319,9 @@ TEST(Occupancy, UnknownDevice) {
   device.run(device.kernel("k"), 7, 0, 100);
   EXPECT_UNAVAILABLE(find(occupancy(device.capture, device.set("k")), "occupancy.theoretical"),
                      "compute capability 99.0");
+  device.capture.devices[0].compute_major = 0;  // an imported file that does not say it, or another vendor's device
+  EXPECT_UNAVAILABLE(find(occupancy(device.capture, device.set("k")), "occupancy.theoretical"),
+                     "compute capability is not in this capture");
 }
 
 // Blocks of K: 8 warps × 1024 registers; of the sibling: 8 warps × 4096. Planted: 3 blocks of K and 1 of the sibling on each SM,

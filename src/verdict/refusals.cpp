@@ -46,7 +46,9 @@ std::string listed(const std::set<Value>& values) {
 std::string device_names(const BlockSummary& block) {
   std::string text;
   for (const DeviceIdentity& device : block.devices) {
-    text += (text.empty() ? "" : ", ") + fmt::format("{} (GPU-{})", device.name, device.uuid.substr(0, 8));
+    const bool known = device.uuid.find_first_not_of('0') != std::string::npos;  // some imported files have none
+    text += (text.empty() ? "" : ", ") +
+            (known ? fmt::format("{} (GPU-{})", device.name, device.uuid.substr(0, 8)) : device.name);
   }
   return text;
 }

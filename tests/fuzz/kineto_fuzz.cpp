@@ -24,6 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     from = to + 1;
   }
   std::vector<KinetoInput> inputs;
+  inputs.reserve(parts.size());
   for (const std::string_view part : parts) {
     inputs.push_back({"input", [part] { return open_memory({part.data(), part.size()}, "input"); }});
   }

@@ -161,6 +161,9 @@ void define(CLI::App& app, ReportOptions& options) {
          },
          "Only this part, as times since the beginning of the recording")
       ->type_name("FROM,TO");
+  app.add_option("--isolated", options.isolated,
+                 "Nsight Compute's CSV of the same kernels (ncu --csv): occupancy, DRAM, cycles here against there")
+      ->type_name("FILE");
   add_format<ReportFormat>(
       app, options.format,
       {{"text", ReportFormat::text}, {"json", ReportFormat::json}, {"markdown", ReportFormat::markdown}},
@@ -187,8 +190,9 @@ void define(CLI::App& app, CompareOptions& options) {
   add_kernels(app, options.kernels, "what only one arm ran");
   add_accept(app, options.accept);
   app.add_option("--isolated", options.isolated,
-                 "Capture of the candidate's microbenchmark: DRAM bytes per execution here against there")
-      ->type_name("CAPTURE");
+                 "Capture of the candidate's microbenchmark: DRAM bytes per execution here against there; or Nsight "
+                 "Compute's CSV of it: occupancy, cycles and duration, too")
+      ->type_name("FILE");
   app.add_option("-o,--output", options.output, "Folder for the verdict in all formats")->type_name("DIR");
   add_verdict_format(app, options.format);
   app.footer(

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "cli/kernel_list.h"
+#include "questions/isolated.h"
 #include "questions/questions.h"
 
 namespace kvet::cli {
@@ -48,9 +49,13 @@ void append(std::vector<Finding>& all, std::vector<Finding> more) {
 }
 
 // All four answers. What they say about the capture as a whole, and not about this kernel, goes to `whole` once.
-std::vector<Finding> ask(const Capture& capture, const questions::KernelSet& kernels, std::vector<Finding>* whole) {
+std::vector<Finding> ask(const Capture& capture, const questions::KernelSet& kernels, const IsolatedProfile* isolated,
+                         std::vector<Finding>* whole) {
   std::vector<Finding> findings = questions::occupancy(capture, kernels);
   append(findings, questions::dram(capture, kernels));
+  if (isolated != nullptr) {
+    append(findings, questions::against_profile(capture, kernels, *isolated, findings));
+  }
   append(findings, questions::dispatch(capture, kernels));
   append(findings, questions::conditions(capture, kernels));
   for (Finding& finding : questions::nccl(capture, kernels)) {
@@ -109,8 +114,8 @@ Result<report::CaptureReport> report_on(Capture& capture, const CaptureQuery& qu
       report.left_out_percent += share;
       continue;
     }
-    report.kernels.push_back(
-        {kernel.name, kernel.executions, kernel.time_ns, share, ask(capture, kernel_set_of(capture, kernel), whole)});
+    report.kernels.push_back({kernel.name, kernel.executions, kernel.time_ns, share,
+                              ask(capture, kernel_set_of(capture, kernel), query.isolated, whole)});
     whole = nullptr;
   }
   if (kernels.empty()) {
@@ -118,7 +123,7 @@ Result<report::CaptureReport> report_on(Capture& capture, const CaptureQuery& qu
     questions::KernelSet any;
     any.label = "all launches";
     any.has_shape.assign(capture.shapes.size(), true);
-    report.kernels.push_back({any.label, 0, 0, 0, ask(capture, any, whole)});
+    report.kernels.push_back({any.label, 0, 0, 0, ask(capture, any, nullptr, whole)});
   }
   return report;
 }

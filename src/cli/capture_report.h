@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "model/capture.h"
+#include "model/isolated_counters.h"
 #include "report/report.h"
 
 namespace kvet::cli {
@@ -17,6 +18,7 @@ struct CaptureQuery {
   std::vector<std::string> kernels;  // patterns; empty: the five that ran longest. Else at most 50
   // Since the beginning of the recording (meta key record.start_ns); empty: what the capture itself says.
   std::optional<std::pair<int64_t, int64_t>> window_ns;
+  const IsolatedProfile* isolated = nullptr;  // counters of the kernels alone, to hold them against; may be null
 };
 
 // Cuts `capture` to the window that the findings are about. Errors are bad_input: nothing ran, or not in the window; a

@@ -4,6 +4,7 @@
 #include "cli/read_any.h"
 #include "cli/verdict_output.h"
 #include "import/claims/claims.h"
+#include "import/ncu_csv.h"
 #include "validate/result_files.h"
 #include "verdict/comparison.h"
 
@@ -30,7 +31,15 @@ int run_compare(const CompareOptions& options) {
   }
   comparison.decision.isolated_reason = "captures alone do not hold the isolated runs";
   comparison.frame.kernels = options.kernels;
-  comparison.isolated = options.isolated;
+  if (!options.isolated.empty() && importing::is_ncu_csv(options.isolated)) {
+    auto profile = importing::read_ncu_csv(options.isolated);
+    if (!profile) {
+      return report_error(profile.error());
+    }
+    comparison.isolated_profile = std::move(*profile);
+  } else {
+    comparison.isolated = options.isolated;
+  }
   auto verdict = verdict::compare(inputs, comparison, [](const verdict::Input& input) { return read_any(input.path); });
   if (!verdict) {
     return report_error(verdict.error());

@@ -53,7 +53,7 @@ std::function<std::string(std::string_view)> kernel_labels(const Capture& captur
 }
 
 Result<exporting::MetricsSource> metrics_source(Capture& capture, const std::vector<std::string>& kernels) {
-  auto report = report_on(capture, {kernels, {}});
+  auto report = report_on(capture, {.kernels = kernels});
   if (!report) {
     return std::unexpected(report.error());
   }

@@ -44,6 +44,7 @@ struct ReportOptions {
   ReportFormat format = ReportFormat::text;
   // Since the beginning of the recording (meta key record.start_ns); empty: what the capture itself says.
   std::optional<std::pair<int64_t, int64_t>> window_ns;
+  std::string isolated;  // Nsight Compute's CSV; empty: none
 };
 
 // kvet kernels
@@ -62,7 +63,7 @@ struct CompareOptions {
   std::string claim_file;            // FILE#ID in place of a number; empty: none
   std::vector<std::string> kernels;  // patterns; empty: what only one arm ran
   std::vector<std::string> accept;   // of verdict_words
-  std::string isolated;              // capture of the candidate's microbenchmark; empty: none
+  std::string isolated;              // capture of the candidate's microbenchmark, or Nsight Compute's CSV; empty: none
   std::string output;                // folder for the verdict in all formats; empty: none
   VerdictFormat format = VerdictFormat::text;
 };

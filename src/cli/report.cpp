@@ -10,17 +10,26 @@
 #include "cli/capture_report.h"
 #include "cli/commands.h"
 #include "cli/read_any.h"
+#include "import/ncu_csv.h"
 
 namespace kvet::cli {
 
 int run_report(const ReportOptions& options) {
   std::vector<report::CaptureReport> reports;
+  std::optional<IsolatedProfile> isolated;
+  if (!options.isolated.empty()) {
+    auto profile = importing::read_ncu_csv(options.isolated);
+    if (!profile) {
+      return report_error(profile.error());
+    }
+    isolated = std::move(*profile);
+  }
   for (const std::string& path : options.files) {
     auto capture = read_any(path);
     if (!capture) {
       return report_error(capture.error());
     }
-    auto report = report_on(*capture, {options.kernels, options.window_ns});
+    auto report = report_on(*capture, {options.kernels, options.window_ns, isolated ? &*isolated : nullptr});
     if (!report) {
       return report_error(report.error());
     }

@@ -20,6 +20,7 @@ struct PerExecution {
   std::string reason, advice;  // where it is not known
   bool known = false;
   const char* where = "";
+  std::string source;  // of a figure that another tool read; "": measured here
   uint64_t observations = 0;
 };
 
@@ -32,9 +33,8 @@ double half_of(const Finding& finding) {
   return finding.interval ? (finding.interval->high - finding.interval->low) / 2 : 0;
 }
 
-PerExecution per_execution(const Capture& capture, const KernelSet& kernels) {
+PerExecution per_execution(const Capture& capture, const KernelSet& kernels, const std::vector<Finding>& findings) {
   PerExecution result;
-  const std::vector<Finding> findings = dram(capture, kernels);
   double alone_ns = 0, beside_ns = 0, runs = 0;
   for (const DeviceTimeline& timeline : timelines(capture, kernels)) {
     alone_ns += static_cast<double>(timeline.alone.total());
@@ -63,12 +63,8 @@ PerExecution per_execution(const Capture& capture, const KernelSet& kernels) {
   return result;
 }
 
-}  // namespace
-
-Finding locality(const Capture& workload, const KernelSet& kernels, const Capture& isolated,
-                 const KernelSet& isolated_kernels) {
+Finding ratio_of(const KernelSet& kernels, const PerExecution& here, const PerExecution& there) {
   constexpr const char* id = "dram.locality";
-  const PerExecution here = per_execution(workload, kernels), there = per_execution(isolated, isolated_kernels);
   for (const auto& [each, what] : {std::pair{&here, "in the workload"}, std::pair{&there, "in the isolated capture"}}) {
     if (!each->known) {
       return unavailable(Question::dram, id, kernels.label, "ratio",
@@ -85,14 +81,32 @@ Finding locality(const Capture& workload, const KernelSet& kernels, const Captur
         "give the microbenchmark more data than L2 holds, or flush L2 between its executions");
   }
   const double ratio = here.bytes / there.bytes;
-  Finding finding = found(
-      Question::dram, id, kernels.label, ratio, "ratio", Evidence::attributed, here.observations,
-      fmt::format("An execution moves {:.3f} MB to and from DRAM here ({}) and {:.3f} MB isolated{}.", here.bytes / 1e6,
-                  here.where, there.bytes / 1e6, ratio > 1.1 ? ": the microbenchmark lived partly in L2" : ""));
+  Finding finding =
+      found(Question::dram, id, kernels.label, ratio, "ratio", Evidence::attributed, here.observations,
+            fmt::format("An execution moves {:.3f} MB to and from DRAM here ({}) and {:.3f} MB isolated{}{}.",
+                        here.bytes / 1e6, here.where, there.bytes / 1e6, there.source,
+                        ratio > 1.1 && there.source.empty() ? ": the microbenchmark lived partly in L2" : ""));
   // First-order error of a ratio of two independent estimates.
   const double half = ratio * in_quadrature(here.bytes > 0 ? here.half / here.bytes : 0, there.half / there.bytes);
   finding.interval = Interval{std::max(0.0, ratio - half), ratio + half};
   return only_finite({finding}).front();
+}
+
+}  // namespace
+
+Finding locality(const Capture& workload, const KernelSet& kernels, const Capture& isolated,
+                 const KernelSet& isolated_kernels) {
+  return ratio_of(kernels, per_execution(workload, kernels, dram(workload, kernels)),
+                  per_execution(isolated, isolated_kernels, dram(isolated, isolated_kernels)));
+}
+
+Finding locality(const Capture& workload, const KernelSet& kernels, const std::vector<Finding>& findings, double there,
+                 const std::string& where) {
+  PerExecution isolated;
+  isolated.known = true;
+  isolated.bytes = there;
+  isolated.source = " (" + where + ")";
+  return ratio_of(kernels, per_execution(workload, kernels, findings), isolated);
 }
 
 }  // namespace kvet::questions

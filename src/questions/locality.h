@@ -12,4 +12,9 @@ namespace kvet::questions {
 Finding locality(const Capture& workload, const KernelSet& kernels, const Capture& isolated,
                  const KernelSet& isolated_kernels);
 
+// The same against a figure that another tool read. `findings` are those of dram() for the workload; `there` is in bytes per execution,
+// `where` says whose it is.
+Finding locality(const Capture& workload, const KernelSet& kernels, const std::vector<Finding>& findings, double there,
+                 const std::string& where);
+
 }  // namespace kvet::questions

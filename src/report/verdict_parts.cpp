@@ -255,6 +255,30 @@ std::string claim_source_text(const Verdict& verdict) {
   return text;
 }
 
+std::string isolated_text(const Verdict& verdict) {
+  constexpr std::pair<std::string_view, std::string_view> parts[] = {
+      {"occupancy.isolated", "occupancy"},
+      {"occupancy.isolated.retained", "here ÷ isolated"},
+      {"dram.isolated", "DRAM per execution"},
+      {"dram.locality", "DRAM here ÷ isolated"},
+      {"occupancy.isolated.cycles", "cycles"},
+      {"occupancy.isolated.slow_down", "duration here ÷ isolated"},
+  };
+  std::string text, reason;
+  for (const auto& [id, label] : parts) {
+    for (const auto& line : verdict.questions) {
+      for (const Finding& finding : line.candidate) {
+        if (finding.id == id && finding.value) {
+          text += fmt::format("{}{} {}", text.empty() ? "" : "; ", label, format_value(*finding.value, finding.unit));
+        } else if (finding.id == id && reason.empty()) {
+          reason = finding.reason;
+        }
+      }
+    }
+  }
+  return text.empty() && !reason.empty() ? "unavailable: " + reason : text;
+}
+
 std::string advice_text(const Verdict& verdict) {
   std::string advice;
   for (const std::string& line : verdict.advice) {

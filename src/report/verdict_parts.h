@@ -51,6 +51,8 @@ struct QuestionText {
 
 // Where the claim comes from, and what of it does not fit the captures; "" for a plain number.
 [[nodiscard]] std::string claim_source_text(const verdict::Verdict& verdict);
+// The candidate alone, as --isolated gives it: what is known, else why nothing is; "": it was not given.
+[[nodiscard]] std::string isolated_text(const verdict::Verdict& verdict);
 [[nodiscard]] std::string why_text(const verdict::Verdict& verdict);
 [[nodiscard]] std::string advice_text(const verdict::Verdict& verdict);
 [[nodiscard]] std::string cost_text(const verdict::Verdict& verdict);

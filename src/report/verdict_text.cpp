@@ -134,6 +134,9 @@ std::string render_verdict(const Verdict& verdict, const RenderOptions& options)
   if (const std::string claim = claim_source_text(verdict); !claim.empty()) {
     screen.entry("Claim", claim, 4);
   }
+  if (const std::string isolated = isolated_text(verdict); !isolated.empty()) {
+    screen.entry("Isolated", isolated, 3);
+  }
   screen.entry("Why", why_text(verdict), 2);
   screen.entry("Try", advice_text(verdict), 2);
   screen.entry("Cost", cost_text(verdict), 1);

@@ -3,33 +3,14 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
 #include <set>
+
+#include "base/gpu_name.h"
 
 namespace kvet::verdict {
 namespace {
 
 constexpr double factor_of_suspicion = 10;
-
-std::set<std::string> words_of(std::string_view name) {
-  std::set<std::string> words;
-  std::string word;
-  auto flush = [&] {
-    if (!word.empty() && word != "nvidia" && word != "amd" && word != "geforce" && word != "tesla") {
-      words.insert(word);
-    }
-    word.clear();
-  };
-  for (char c : name) {
-    if (c == ' ' || c == '_' || c == '-' || c == '/') {
-      flush();
-    } else {
-      word += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    }
-  }
-  flush();
-  return words;
-}
 
 std::string duration(double ns) {
   return ns >= 1e9   ? fmt::format("{:.3g} s", ns / 1e9)
@@ -51,11 +32,6 @@ double mean_execution_ns(const std::vector<const BlockSummary*>& blocks, Arm arm
 }
 
 }  // namespace
-
-bool may_be_one_gpu(std::string_view one, std::string_view other) {
-  const std::set<std::string> a = words_of(one), b = words_of(other);
-  return std::ranges::includes(a, b) || std::ranges::includes(b, a);
-}
 
 std::vector<Cause> check_claim(const Claim& claim, const std::vector<const BlockSummary*>& blocks) {
   std::vector<Cause> cautions;

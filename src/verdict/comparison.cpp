@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "questions/isolated.h"
 #include "questions/locality.h"
 
 namespace kvet::verdict {
@@ -36,6 +37,23 @@ const BlockSummary* middle_block(const std::vector<BlockSummary>& blocks, Arm ar
   return own.empty() ? nullptr : own[own.size() / 2];
 }
 
+// The candidate against counters that another tool read; each finding goes to its question's line.
+void add_profile(Verdict& verdict, const Capture& capture, const questions::KernelSet& set,
+                 const IsolatedProfile& profile) {
+  std::vector<Finding> answered;
+  for (const QuestionLine& line : verdict.questions) {
+    answered.insert(answered.end(), line.candidate.begin(), line.candidate.end());
+  }
+  for (Finding& finding : questions::against_profile(capture, set, profile, answered)) {
+    for (QuestionLine& line : verdict.questions) {
+      if (line.question == finding.question) {
+        line.candidate.push_back(std::move(finding));
+        break;
+      }
+    }
+  }
+}
+
 // The part that counts.
 void cut(Capture& capture) {
   const Window window = window_of(capture);
@@ -45,7 +63,7 @@ void cut(Capture& capture) {
 }
 
 Result<void> answer_questions(Verdict& verdict, const std::vector<BlockSummary>& blocks, const Frame& frame,
-                              const Loader& load, const std::string& isolated) {
+                              const Loader& load, const ComparisonOptions& options) {
   struct Asked {
     Question question;
     std::vector<Finding> (*ask)(const Capture&, const questions::KernelSet&);
@@ -72,8 +90,11 @@ Result<void> answer_questions(Verdict& verdict, const std::vector<BlockSummary>&
       auto& line = verdict.questions[i];
       (arm == Arm::baseline ? line.baseline : line.candidate) = all[i].ask(*capture, set);
     }
-    if (arm == Arm::candidate && !isolated.empty()) {
-      auto alone = load({isolated, arm});
+    if (arm == Arm::candidate && options.isolated_profile) {
+      add_profile(verdict, *capture, set, *options.isolated_profile);
+    }
+    if (arm == Arm::candidate && !options.isolated.empty()) {
+      auto alone = load({options.isolated, arm});
       if (!alone) {
         return std::unexpected(alone.error());
       }
@@ -128,7 +149,7 @@ Result<Verdict> compare(const std::vector<Input>& inputs, const ComparisonOption
   if (!verdict) {
     return verdict;
   }
-  if (auto answered = answer_questions(*verdict, *blocks, *frame, load, options.isolated); !answered) {
+  if (auto answered = answer_questions(*verdict, *blocks, *frame, load, options); !answered) {
     return std::unexpected(answered.error());
   }
   add_commands(*verdict);

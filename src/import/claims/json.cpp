@@ -126,8 +126,11 @@ size_t first_json_text(std::string_view text) {
       quoted = true;
     } else if (c == '{' || c == '[') {
       ++depth;
-    } else if ((c == '}' || c == ']') && depth > 0 && --depth == 0) {
-      return at + 1;
+    } else if ((c == '}' || c == ']') && depth > 0) {
+      --depth;
+      if (depth == 0) {
+        return at + 1;
+      }
     }
   }
   return std::string_view::npos;

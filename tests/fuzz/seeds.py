@@ -53,6 +53,15 @@ def nsys(folder):
         small.close()
 
 
+def ncu(folder):
+    """The headings and each ten lines of the real details page."""
+    with open(os.path.join(DATA, "ncu_copy_blocked.csv"), "rb") as file:
+        lines = file.read().splitlines(keepends=True)
+    for part in range(1, len(lines), 10):
+        write(folder, f"details.{part}.csv", b"".join([lines[0], *lines[part:part + 10]]))
+
+
+
 def write(folder, name, content):
     with open(os.path.join(folder, name), "wb") as file:
         file.write(content)

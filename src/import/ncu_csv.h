@@ -13,8 +13,8 @@ namespace kvet::importing {
 // Whether the beginning of a file looks like it: a row of headings with "Kernel Name".
 [[nodiscard]] bool is_ncu_csv(const std::string& path);
 
-inline constexpr size_t most_ncu_bytes = size_t{256} << 20;
-inline constexpr size_t most_ncu_launches = 500'000;
+inline constexpr size_t most_ncu_bytes = size_t{128} << 20;
+inline constexpr size_t most_ncu_launches = 500'000, most_ncu_kernels = 2'000;
 
 // Lines of the tool ("==PROF==", "==WARNING==") and of the program before and between rows are left out. Errors are bad_input, with the
 // line: no headings; no kernel; a row that is cut; one launch twice; two values of one metric; a number or unit that cannot be read, is

@@ -89,6 +89,10 @@ Result<void> NcuLaunches::begin(const NcuTable& row) {
     return fail(ErrorKind::bad_input, fmt::format("holds more than {} launches", most_ncu_launches), where(row.line()),
                 "Write fewer kernels: ncu --import FILE --kernel-name regex:NAME --csv");
   }
+  if (profile_.kernels.size() >= most_ncu_kernels && !kernels_.contains(name)) {
+    return fail(ErrorKind::bad_input, fmt::format("holds more than {} kernel names", most_ncu_kernels),
+                where(row.line()), "Write fewer kernels: ncu --import FILE --kernel-name regex:NAME --csv");
+  }
   key_ = std::move(key);
   open_ = true;
   launch_ = {};

@@ -1,6 +1,7 @@
 // The rows of Nsight Compute's CSV, whichever page it is, as (metric, unit, value).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>

@@ -25,6 +25,12 @@ struct Mean {
 std::optional<Mean> mean_of(const ProfileMatch& match, Field field, Field weight = nullptr) {
   Mean mean;
   double sum = 0, weights = 0;
+  // Where one launch has no weight, none is weighted.
+  const bool weighted = weight != nullptr && std::ranges::all_of(match.shapes, [&](const MatchedShape& shape) {
+                          return std::ranges::all_of(shape.launches, [&](const IsolatedLaunch* launch) {
+                            return !(launch->*field) || (launch->*weight && (launch->*weight)->value > 0);
+                          });
+                        });
   for (const MatchedShape& shape : match.shapes) {
     double own = 0, own_weight = 0;
     uint64_t count = 0;
@@ -33,8 +39,7 @@ std::optional<Mean> mean_of(const ProfileMatch& match, Field field, Field weight
       if (!value) {
         continue;
       }
-      const double times =
-          weight != nullptr && launch->*weight && (launch->*weight)->value > 0 ? (launch->*weight)->value : 1;
+      const double times = weighted ? (launch->*weight)->value : 1;
       own += value->value * times;
       own_weight += times;
       ++count;

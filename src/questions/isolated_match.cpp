@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <functional>
 #include <set>
 
 #include "base/demangle.h"
@@ -14,14 +15,14 @@ namespace {
 
 constexpr size_t most_listed = 5, longest_listed = 80;
 
+// Hashes of what names are compared by: decoded, a hostile name of 300 bytes may have 64 KiB.
 struct NameForms {
-  std::string raw, decoded, instance, function;
+  size_t raw = 0, decoded = 0, instance = 0, function = 0;
 };
 NameForms forms_of(const std::string& name) {
-  NameForms forms{name, demangle(name), "", ""};
-  forms.instance = instantiation(forms.decoded);
-  forms.function = function_name(forms.decoded);
-  return forms;
+  const std::string decoded = demangle(name);
+  const auto hash = [](std::string_view text) { return std::hash<std::string_view>{}(text); };
+  return {hash(name), hash(decoded), hash(instantiation(decoded)), hash(function_name(decoded))};
 }
 
 // Indices of the profile's kernels that this one may be, by the strictest rule that finds any. The function's name alone must be

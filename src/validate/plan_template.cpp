@@ -7,6 +7,7 @@ const char* const plan_template =
 # the claim. Commands run in this file's folder, through /bin/sh. docs/plan.md explains every key.
 
 # What was claimed: baseline time ÷ candidate time. "38%" is refused, since it may mean 1.38 or 1.61.
+# Or a result of a benchmark, "FILE#ID": docs/claims.md.
 claim = 1.38
 
 # The kernels are found by themselves: what only one arm runs. Name them only where that is not enough.

@@ -157,6 +157,32 @@ TEST(Comparison, FactsOfTheExperimentStandInForOptions) {
   EXPECT_NE(verdict.step.find("^step #$"), std::string::npos) << verdict.step;
 }
 
+TEST(Comparison, AClaimsFileIsRememberedByTheCaptures) {
+  Experiment experiment = full(80, 1.5);
+  experiment.decision.claim.reset();
+  for (auto& [path, capture] : experiment.captures) {
+    capture.meta["experiment.claim"] = "1.5";
+    capture.meta["experiment.claim_source"] = "KernelBench\nresults.json\n12";
+    capture.meta["experiment.claim_device"] = "NVIDIA L40S";
+    capture.meta["experiment.claim_ns"] = "3e+06,2e+06";
+  }
+  const auto result = experiment.run();
+  ASSERT_TRUE(result) << result.error().message();
+  ASSERT_TRUE(result->claim_source);
+  EXPECT_EQ(result->claim_source->format, "KernelBench");
+  EXPECT_EQ(result->claim_source->file, "results.json");
+  EXPECT_EQ(result->claim_source->id, "12");
+  EXPECT_EQ(result->claim_source->baseline_ns, 3e6);
+  EXPECT_EQ(result->claim_source->candidate_ns, 2e6);
+  const auto other = std::ranges::count(result->cautions, "claim_other_gpu", &Cause::code);
+  EXPECT_EQ(other, 1);
+  for (auto& [path, capture] : experiment.captures) {
+    capture.meta["experiment.claim_source"] = "no line ends";
+    capture.meta["experiment.claim_ns"] = "nan,-1";
+  }
+  EXPECT_FALSE(experiment.run()->claim_source);
+}
+
 TEST(Comparison, OneCapturePerArmIsOnlyLikely) {
   Experiment experiment;
   PlantedLoop base = baseline_loop(), cand = candidate_loop(80);

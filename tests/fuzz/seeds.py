@@ -61,7 +61,6 @@ def ncu(folder):
         write(folder, f"details.{part}.csv", b"".join([lines[0], *lines[part:part + 10]]))
 
 
-
 def write(folder, name, content):
     with open(os.path.join(folder, name), "wb") as file:
         file.write(content)

@@ -134,6 +134,9 @@ std::string verdict_markdown(const Verdict& verdict, bool passed) {
   if (const std::string claim = claim_source_text(verdict); !claim.empty()) {
     out += "**Claim**: " + markdown_text(claim) + "\n\n";
   }
+  if (const std::string isolated = isolated_text(verdict); !isolated.empty()) {
+    out += "**Isolated**: " + markdown_text(isolated) + "\n\n";
+  }
   if (!verdict.levels.empty()) {
     out += levels(verdict) + "\n";
     out += "**Where the time of a step went**\n\n" + ledger(verdict) + "\n";

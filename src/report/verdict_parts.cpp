@@ -257,12 +257,9 @@ std::string claim_source_text(const Verdict& verdict) {
 
 std::string isolated_text(const Verdict& verdict) {
   constexpr std::pair<std::string_view, std::string_view> parts[] = {
-      {"occupancy.isolated", "occupancy"},
-      {"occupancy.isolated.retained", "here ÷ isolated"},
-      {"dram.isolated", "DRAM per execution"},
-      {"dram.locality", "DRAM here ÷ isolated"},
-      {"occupancy.isolated.cycles", "cycles"},
-      {"occupancy.isolated.slow_down", "duration here ÷ isolated"},
+      {"occupancy.isolated", "occupancy"},     {"occupancy.isolated.retained", "here ÷ isolated"},
+      {"dram.isolated", "DRAM per execution"}, {"dram.locality", "DRAM here ÷ isolated"},
+      {"occupancy.isolated.cycles", "cycles"}, {"occupancy.isolated.slow_down", "duration here ÷ isolated"},
   };
   std::string text, reason;
   for (const auto& [id, label] : parts) {

@@ -4,7 +4,7 @@ import sqlite3
 import subprocess
 import tarfile
 
-from harness import BAD_INPUT, KVET, OUTPUT_LOST, TESTS, case, check, kvet
+from harness import BAD_INPUT, KVET, OUTPUT_LOST, TESTS, bpf, case, check, kvet, simcuda_environment, workload
 from trace_readers import protoc, read_chrome, read_perfetto
 
 ARCHIVE = os.path.join(TESTS, "..", "examples", "rmsnorm-serving", "captures", "h200-2026-11-30.tar.xz")
@@ -223,3 +223,37 @@ def a_terminal_gets_no_binary(folder):
     piped = subprocess.run([KVET, "export", capture, "--format", "chrome"], capture_output=True, check=True)
     with open(export(capture, "out.json", "chrome"), "rb") as file:
         check(piped.stdout == file.read(), "a pipe gets something else than a file")
+
+
+@case(bpf, protoc)
+def collectives_wait_and_transfer_apart(folder):
+    """Four ranks on the stand-ins: what each waited and transferred is known from the device model."""
+    ranks, steps = 4, 10
+    truth, capture = os.path.join(folder, "truth"), os.path.join(folder, "ranks.kvet")
+    os.mkdir(truth)
+    kvet("record", "-o", capture, "--counters", "off", "--", workload("ranks"), "--truth", truth, "--ranks", ranks, "--steps", steps,
+         environment=simcuda_environment(folder, devices=ranks)).expect(0)
+    collectives = {}  # by sequence number: rank -> (start, end)
+    for name in os.listdir(truth):
+        with open(os.path.join(truth, name), encoding="utf-8") as lines:
+            for row in (line.rstrip("\n").split("\t") for line in lines):
+                if row[0] == "execution" and row[12] == "1" and "AllReduce" in row[2]:
+                    collectives.setdefault(int(row[14]), {})[int(row[13])] = (int(row[9]), int(row[10]))
+    check(len(collectives) == 4 * steps and all(len(one) == ranks for one in collectives.values()), "the truth lacks collectives")
+    trace = read_perfetto(export(capture, "ranks.perfetto-trace", "perfetto"))
+    all_waits = 0
+    for rank in range(ranks):
+        found = [s for s in trace.slices if trace.tracks[s.track].path[-1] == f"Collectives of rank {rank}"]
+        waits = [s for s in found if s.category == "arrival wait"]
+        transfers = [s for s in found if s.category == "transfer"]
+        latest = {sequence: max(start for start, _ in one.values()) for sequence, one in collectives.items()}
+        expected_wait = sum(latest[sequence] - one[rank][0] for sequence, one in collectives.items())
+        expected_transfer = sum(one[rank][1] - latest[sequence] for sequence, one in collectives.items())
+        check(expected_transfer > 0 and expected_wait >= 0, "the truth says nothing")
+        all_waits += expected_wait
+        check(len(transfers) == len(collectives), f"{len(transfers)} transfers, not {len(collectives)}")
+        for what, slices, expected in (("waited", waits, expected_wait), ("transferred", transfers, expected_transfer)):
+            seen = sum(s.end - s.start for s in slices)
+            # Ranks' clocks are aligned by the ends of collectives, which costs some nanoseconds each.
+            check(abs(seen - expected) <= 1e-3 * expected + 1000, f"rank {rank} {what} {seen} ns, not {expected}")
+    check(all_waits > len(collectives) * 1000, f"nobody waited: {all_waits} ns in {len(collectives)} collectives")

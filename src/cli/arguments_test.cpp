@@ -10,8 +10,8 @@ namespace {
 
 // A table of our own: what is tested is the reading of words, not which commands this build has.
 constexpr Command table[] = {
-    {"doctor", nullptr}, {"try", nullptr},     {"init", nullptr},    {"validate", nullptr},  {"record", nullptr},
-    {"report", nullptr}, {"compare", nullptr}, {"kernels", nullptr}, {"__sampler", nullptr},
+    {"doctor", nullptr}, {"try", nullptr},     {"init", nullptr},    {"validate", nullptr}, {"record", nullptr},
+    {"report", nullptr}, {"compare", nullptr}, {"kernels", nullptr}, {"sql", nullptr},      {"__sampler", nullptr},
 };
 
 auto parse(std::vector<const char*> words) {
@@ -176,6 +176,30 @@ TEST(Arguments, HelpFitsThePage) {
 TEST(Arguments, OnlyOffersWhatTheTableHas) {
   const char* words[] = {"kvet", "record", "--", "ls"};
   EXPECT_FALSE(parse_arguments(words, std::span(table).first(1)));
+}
+
+TEST(Arguments, SqlTakesParametersAndAFormat) {
+  const auto sql = options<SqlOptions>(
+      {"sql", "run.kvet", "SELECT :a", "--param", "a=b=c", "--param", "n=5", "--format", "jsonl", "--timeout", "2s"});
+  EXPECT_EQ(sql.file, "run.kvet");
+  EXPECT_EQ(sql.query, "SELECT :a");
+  EXPECT_EQ(sql.parameters, (std::map<std::string, std::string>{{"a", "b=c"}, {"n", "5"}}));
+  EXPECT_EQ(sql.format, SqlFormat::jsonl);
+  EXPECT_EQ(sql.timeout_ns, 2'000'000'000);
+  EXPECT_TRUE(has(refusal({"sql", "run.kvet", "SELECT 1", "--param", "=x"}), "NAME=VALUE"));
+  EXPECT_TRUE(has(refusal({"sql", "run.kvet", "SELECT 1", "--format", "xml"}), "xml"));
+}
+
+TEST(Arguments, VerdictsComeInFiveFormats) {
+  EXPECT_EQ(options<CompareOptions>({"compare", "a", "--against", "b"}).format, VerdictFormat::text);
+  EXPECT_EQ(options<CompareOptions>({"compare", "a", "--against", "b", "--format", "markdown"}).format,
+            VerdictFormat::markdown);
+  EXPECT_EQ(options<ValidateOptions>({"validate", "p.toml", "--format", "sarif"}).experiment.format,
+            VerdictFormat::sarif);
+  EXPECT_EQ(options<TryOptions>({"try", "--base", "a", "--cand", "b", "--format", "junit"}).experiment.format,
+            VerdictFormat::junit);
+  EXPECT_EQ(options<ReportOptions>({"report", "a", "--json"}).format, ReportFormat::json);
+  EXPECT_TRUE(has(refusal({"report", "a", "--format", "junit"}), "junit"));
 }
 
 }  // namespace

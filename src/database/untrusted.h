@@ -13,8 +13,9 @@ namespace kvet::database {
 Result<void> distrust(sqlite3* database, const std::string& path, int64_t longest_value_bytes);
 
 // Opens for reading, and distrusts. A file without a log beside it needs no lock and no file in its folder, so read-only
-// folders and media work; one with a log (-wal, or -journal) is read with it, and the log is left as it is. Errors are
-// bad_input: not a database, damaged or encrypted, locked, a log that needs a folder that may be written.
+// folders and media work; one with a log (-wal) is read with it, and both are left as they are. A journal (-journal) that a
+// killed writer left is rolled back, as every reader of SQLite's must. Errors are bad_input: not a database, damaged or
+// encrypted, locked, a log that needs a folder that may be written.
 Result<DatabaseHandle> open_untrusted(const std::string& path, int64_t longest_value_bytes);
 
 // A log (-wal) or a rollback journal beside the file: somebody is writing it, or was stopped while writing.

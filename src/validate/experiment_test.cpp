@@ -100,8 +100,9 @@ TEST_F(ExperimentTest, AProgramFromStartToAWord) {
   EXPECT_EQ(verdict->check, "passed");
   ASSERT_TRUE(verdict->cost.at(0).value);
   EXPECT_NEAR(*verdict->cost.at(0).value, 0, 1e-9);  // the printed figure does not change with recording
-  for (const char* file : {"verdict.json", "report.txt", "plan.toml", "blocks.json", "captures/ab-03-3-baseline.kvet",
-                           "captures/aa-00-0-baseline.kvet", "logs/check-candidate.log"}) {
+  for (const char* file :
+       {"verdict.json", "report.txt", "verdict.md", "junit.xml", "verdict.sarif", "plan.toml", "blocks.json",
+        "captures/ab-03-3-baseline.kvet", "captures/aa-00-0-baseline.kvet", "logs/check-candidate.log"}) {
     const bool either = std::string(file).find("ab-03-3") != std::string::npos &&
                         ::access(result("captures/ab-03-3-candidate.kvet").c_str(), R_OK) == 0;
     EXPECT_TRUE(either || ::access(result(file).c_str(), R_OK) == 0) << file;

@@ -74,7 +74,7 @@ Result<Calibration> calibrate(const gpu_work::Driver& driver, int ordinal,
     }
     if (nvml) {
       if (auto opened = GpuState::open(*nvml, device->uuid_hex)) {
-        state = std::move(*opened);
+        state = *opened;
       } else {
         notes.push_back(opened.error().what + ": nobody watched whether it was free");
       }

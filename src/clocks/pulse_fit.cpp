@@ -187,6 +187,7 @@ Result<ClockAnchor> fit_pulses(std::span<const MeasuredLoad> samples, const Puls
   // One that others' work made longer, or cut short, differs from the rest.
   const auto near = [](const std::vector<Found>& all, double Found::* member) {
     std::vector<double> values;
+    values.reserve(all.size());
     for (const Found& one : all) {
       values.push_back(one.*member);
     }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
+#include <map>
 
 #include "merge/merge.h"
 
@@ -19,6 +21,9 @@ std::optional<int64_t> number(const Capture& capture, std::string_view key) {
 // How much later CLOCK_MONOTONIC of `host` reads than that of `reference`, if both wall clocks are right.
 std::optional<int64_t> by_wall_clock(const Capture& reference, const Capture& host) {
   const auto behind = [](const Capture& capture) -> std::optional<int64_t> {
+    if (const auto base = number(capture, "import.base_time_ns")) {  // Unix time of the imported clock's 0
+      return *base == std::numeric_limits<int64_t>::min() ? std::nullopt : std::optional(-*base);
+    }
     const auto monotonic = number(capture, "clock.monotonic_ns"), realtime = number(capture, "clock.realtime_ns");
     int64_t difference = 0;
     return monotonic && realtime && !__builtin_sub_overflow(*monotonic, *realtime, &difference)
@@ -47,6 +52,27 @@ HostClock chained(const HostClock& near, const HostClock& far) {
   return clock;
 }
 
+// Two captures that hold the same rank of one job are the same data twice: every sum over the ranks would be wrong.
+Result<void> no_rank_twice(const std::vector<Capture>& captures) {
+  std::map<std::pair<std::string, int32_t>, size_t> seen;  // communicator and rank, by the capture that holds it
+  for (size_t n = 0; n < captures.size(); ++n) {
+    for (const Communicator& member : captures[n].communicators) {
+      const std::string& id = captures[n].text(member.unique_id);
+      if (id.empty() || member.rank < 0) {
+        continue;
+      }
+      const auto [found, added] = seen.try_emplace({id, member.rank}, n);
+      if (!added && found->second != n) {
+        return fail(ErrorKind::bad_input,
+                    fmt::format("rank {} of a communicator is in this capture and in {}", member.rank,
+                                captures[found->second].path),
+                    captures[n].path, "Give each rank's capture once");
+      }
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::vector<Placed>> place(const std::vector<Capture>& captures, bool wall_clock) {
@@ -57,6 +83,9 @@ Result<std::vector<Placed>> place(const std::vector<Capture>& captures, bool wal
                   "Record again, or merge the others without it");
     }
     sequences.push_back(shared_sequences(capture));
+  }
+  if (auto distinct = no_rank_twice(captures); !distinct) {
+    return std::unexpected(distinct.error());
   }
   std::vector<std::optional<Placed>> placed(captures.size());
   placed[0].emplace();
@@ -95,11 +124,12 @@ Result<std::vector<Placed>> place(const std::vector<Capture>& captures, bool wal
       }
     }
     if (!placed[host]) {
-      return fail(ErrorKind::bad_input,
-                  "no collective links it to the other captures, so its clock cannot be aligned to theirs",
-                  captures[host].path,
-                  wall_clock ? "It does not say what the time of day was, either"
-                             : "--wall-clock takes the hosts' time of day instead: good to milliseconds");
+      const bool told = by_wall_clock(captures[0], captures[host]).has_value();
+      return fail(
+          ErrorKind::bad_input,
+          "no collective links it to the other captures, so its clock cannot be aligned to theirs", captures[host].path,
+          told ? "--wall-clock takes the hosts' time of day instead: good to milliseconds"
+               : "Nor do the captures say what the time of day was. Record ranks that have a communicator in common");
     }
     all.push_back(*placed[host]);
   }

@@ -157,7 +157,7 @@ class Steps : public ::testing::Test {
   StepDefinition definition_;
 };
 
-TEST_F(Steps, TheMostFrequentRangeThatLaunchesTheSet) {
+TEST_F(Steps, TheRangeThatCoversMostTimeAndLaunchesTheSet) {
   PlantedCapture planted;
   ShapeId k = planted.kernel("k"), other = planted.kernel("other");
   planted.range("serve", 0, 100'000);
@@ -165,6 +165,8 @@ TEST_F(Steps, TheMostFrequentRangeThatLaunchesTheSet) {
     int64_t begin = 1000 + 9000 * int64_t{i};
     planted.range("step " + std::to_string(i), begin, begin + 8000);
     planted.run(k, begin + 100, begin + 1100);
+    planted.range("norm", begin + 50, begin + 600);  // inside a step, twice
+    planted.range("norm", begin + 600, begin + 1200);
     for (int j = 0; j < 3; ++j) {  // more frequent, but without the set
       planted.range("sampling", begin + 2000 + 1000 * j, begin + 2900 + 1000 * j);
       planted.run(other, begin + 2100 + 1000 * j, begin + 2200 + 1000 * j);

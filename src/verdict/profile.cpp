@@ -105,7 +105,9 @@ CaptureProfile profile_of(const Capture& capture) {
       if (added) {
         entry->second = collapsed_range_name(capture.text(range.name));
       }
-      ++profile.ranges[entry->second].count;
+      RangeActivity& activity = profile.ranges[entry->second];
+      ++activity.count;
+      activity.time_ns += static_cast<double>(range.end_ns - range.start_ns);
       ranges[range.process.value].push_back(&range);
     }
   }

@@ -32,6 +32,7 @@ struct KernelActivity {
 // NVTX ranges of one name (digits collapsed) that begin in the window.
 struct RangeActivity {
   uint64_t count = 0;
+  double time_ns = 0;  // of all together
   std::set<std::string> kernels;  // names launched inside
 };
 

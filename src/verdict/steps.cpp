@@ -22,23 +22,23 @@ bool launches_set(const RangeActivity& range, const KernelSetDefinition& set) {
                      [&](const KernelKey& key) { return range.kernels.contains(key.name); });
 }
 
-// Names of ranges that hold in every capture, with how often they occur in all of them.
-std::map<std::string, uint64_t> common_ranges(const std::vector<ArmProfile>& captures, const KernelSetDefinition& set) {
-  std::map<std::string, uint64_t> counts;
+// Names of ranges that hold in every capture, with the time that they cover in all of them.
+std::map<std::string, double> common_ranges(const std::vector<ArmProfile>& captures, const KernelSetDefinition& set) {
+  std::map<std::string, double> times;
   for (const auto& [name, activity] : captures.front().profile->ranges) {
-    uint64_t total = 0;
+    double total = 0;
     bool everywhere = true;
     for (const ArmProfile& capture : captures) {
       auto found = capture.profile->ranges.find(name);
       everywhere = everywhere && found != capture.profile->ranges.end() && found->second.count >= 2 &&
                    launches_set(found->second, set);
-      total += everywhere ? found->second.count : 0;
+      total += everywhere ? found->second.time_ns : 0;
     }
     if (everywhere) {
-      counts[name] = total;
+      times[name] = total;
     }
   }
-  return counts;
+  return times;
 }
 
 Result<StepDefinition> steps_by_pattern(const std::vector<ArmProfile>& captures, const std::string& pattern) {
@@ -143,6 +143,7 @@ Result<StepDefinition> choose_steps(const std::vector<ArmProfile>& captures, con
   }
   auto ranges = common_ranges(captures, set);
   if (!ranges.empty()) {
+    // Of ranges inside each other the outermost that repeats: an operator, however often it is called, is no step.
     auto best = std::max_element(ranges.begin(), ranges.end(), [](auto& a, auto& b) { return a.second < b.second; });
     return StepDefinition{StepKind::range, {best->first}, fmt::format("the NVTX range '{}'", printable(best->first))};
   }

@@ -1,6 +1,8 @@
 // The kernels that ask how much the DRAM gives. All are alike: a thread goes over every stride-th vector, so that a warp touches
 // 512 contiguous bytes and the whole grid moves over memory as one front; several loads are in flight per thread before the
 // first is used; what was read is folded into a value that decides on a store, so that no load can be left out.
+#include <fmt/core.h>
+
 #include <string_view>
 
 #include "gpu_work/kernel_parts.h"
@@ -168,16 +170,16 @@ std::string copy_kernel() {
 std::string two_to_one_kernel() {
   std::string loads, combined, stores;
   for (int i = 0; i < 4; ++i) {
-    const std::string first = std::to_string(i), second = std::to_string(i + 4);
-    loads += "  ld.global.nc.v4.u32 {%x" + first + ", %x1" + first + ", %x2" + first + ", %x3" + first +
-             "}, [%a];\n  add.u64 %a, %a, %step;\n";
-    loads += "  ld.global.nc.v4.u32 {%x" + second + ", %x1" + second + ", %x2" + second + ", %x3" + second +
-             "}, [%b];\n  add.u64 %b, %b, %step;\n";
+    const int first = i, second = i + 4;
+    loads += fmt::format("  ld.global.nc.v4.u32 {{%x{0}, %x1{0}, %x2{0}, %x3{0}}}, [%a];\n  add.u64 %a, %a, %step;\n",
+                         first);
+    loads += fmt::format("  ld.global.nc.v4.u32 {{%x{0}, %x1{0}, %x2{0}, %x3{0}}}, [%b];\n  add.u64 %b, %b, %step;\n",
+                         second);
     for (const char* part : {"", "1", "2", "3"}) {
-      combined += std::string("  xor.b32 %x") + part + first + ", %x" + part + first + ", %x" + part + second + ";\n";
+      combined += fmt::format("  xor.b32 %x{0}{1}, %x{0}{1}, %x{0}{2};\n", part, first, second);
     }
-    stores += "  st.global.v4.u32 [%c], {%x" + first + ", %x1" + first + ", %x2" + first + ", %x3" + first +
-              "};\n  add.u64 %c, %c, %step;\n";
+    stores +=
+        fmt::format("  st.global.v4.u32 [%c], {{%x{0}, %x1{0}, %x2{0}, %x3{0}}};\n  add.u64 %c, %c, %step;\n", first);
   }
   const std::string one =
       "  ld.global.nc.v4.u32 {%x0, %x10, %x20, %x30}, [%a];\n  ld.global.nc.v4.u32 {%x1, %x11, %x21, %x31}, [%b];\n"

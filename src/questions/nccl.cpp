@@ -80,6 +80,11 @@ void Report::count_collectives() {
       fmt::format("Collectives that ran on a device, each rank's counted; ranks in sight: {}, NCCL calls seen: {}, "
                   "sends, receives and groups of them: {}",
                   all.ranks.size(), all.calls, all.point_to_point.size())));
+  if (!all.point_to_point.empty()) {
+    const auto ran = static_cast<uint64_t>(std::ranges::count_if(all.point_to_point, &Part::executed));
+    add(found(Question::nccl, "nccl.point_to_point", all_collectives, static_cast<double>(ran), "count",
+              Evidence::measured, ran, "Sends, receives and groups of them that ran on a device, each rank's counted"));
+  }
 }
 
 // What one rank alone can tell: the call, the launch inside it, and the kernel.

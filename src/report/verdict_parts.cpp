@@ -62,7 +62,8 @@ const std::vector<Headliners>& headliners() {
         "dispatch.graph.lead.p50", "dispatch.eager.lead.p50"}},
       {Question::nccl,
        "NCCL",
-       {"nccl.arrival_wait.p50", "nccl.straggler.share", "nccl.transfer.p50", "nccl.call.p50", "nccl.collectives"}},
+       {"nccl.arrival_wait.p50", "nccl.straggler.share", "nccl.transfer.p50", "nccl.call.p50", "nccl.point_to_point",
+        "nccl.collectives"}},
   };
   return all;
 }

@@ -19,9 +19,9 @@ std::optional<ApiKind> api_kind(uint32_t entry_point) {
     case KVET_API_SYNCHRONIZE_EVENT: return ApiKind::synchronize_event;
     case KVET_API_SYNCHRONIZE_COPY: return ApiKind::synchronize_copy;
     case KVET_API_COPY_ASYNC: return ApiKind::copy_async;
-    case KVET_API_WAIT_FOR_QUEUE: return std::nullopt;  // no entry point
-    case KVET_API_CAPTURE_BEGIN:
-    case KVET_API_CAPTURE_END: return std::nullopt;  // followed, not recorded
+    case KVET_API_WAIT_FOR_QUEUE:                       // no entry point
+    case KVET_API_CAPTURE_BEGIN:                        // followed, not recorded
+    case KVET_API_CAPTURE_END: return std::nullopt;
   }
   return std::nullopt;
 }

@@ -11,6 +11,8 @@
 #include <system_error>
 #include <utility>
 
+#include "base/unfinished_names.h"
+
 namespace kvet {
 namespace {
 
@@ -30,6 +32,7 @@ UnfinishedFile::UnfinishedFile(std::string path) : path_(std::move(path)), targe
     target_ = problem ? path_ : real.string();
   }
   unfinished_ = target_ + ".unfinished" + std::to_string(::getpid());
+  remember_unfinished(unfinished_);
 }
 
 UnfinishedFile::UnfinishedFile(UnfinishedFile&& other) noexcept
@@ -44,13 +47,37 @@ UnfinishedFile::~UnfinishedFile() {
   for (const char* suffix : {"", "-wal", "-shm", "-journal"}) {
     ::unlink((unfinished_ + suffix).c_str());
   }
+  forget_unfinished(unfinished_);
+}
+
+Result<void> UnfinishedFile::check_target() const {
+  struct stat status{};
+  if (::stat(target_.c_str(), &status) != 0 || S_ISREG(status.st_mode)) {
+    return {};
+  }
+  return fail(ErrorKind::internal,
+              S_ISDIR(status.st_mode) ? "is a folder" : "is there already and is not a regular file", path_,
+              "Choose another name with -o");
+}
+
+Error UnfinishedFile::named(Error error) const {
+  for (std::string* text : {&error.subject, &error.what, &error.advice}) {
+    for (size_t at = 0; (at = text->find(unfinished_, at)) != std::string::npos; at += path_.size()) {
+      text->replace(at, unfinished_.size(), path_);
+    }
+  }
+  return error;
 }
 
 Result<void> UnfinishedFile::publish() {
+  if (auto good = check_target(); !good) {
+    return good;
+  }
   if (::rename(unfinished_.c_str(), target_.c_str()) != 0) {
     return fail(ErrorKind::internal, std::string("cannot be given its name: ") + std::strerror(errno), path_,
                 "Choose another name with -o");
   }
+  forget_unfinished(unfinished_);
   unfinished_.clear();
   return {};
 }

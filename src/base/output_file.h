@@ -21,8 +21,12 @@ class UnfinishedFile {
   UnfinishedFile& operator=(UnfinishedFile&&) = delete;
 
   [[nodiscard]] const std::string& name() const { return unfinished_; }
-  // Errors are internal: the output could not be written.
+  // Whether publish() would replace nothing but a regular file: to be asked before any work. Errors are internal, as of
+  // publish(): the output could not be written.
+  [[nodiscard]] Result<void> check_target() const;
   Result<void> publish();
+  // The error of whoever wrote under name(), about the path that was asked for.
+  [[nodiscard]] Error named(Error error) const;
 
  private:
   std::string path_, target_, unfinished_;

@@ -89,6 +89,32 @@ TEST_F(OutputFileTest, FollowsALinkInsteadOfReplacingIt) {
   EXPECT_EQ(content(path("real")), "new");
 }
 
+TEST_F(OutputFileTest, ReplacesNothingButARegularFile) {
+  fs::create_directory(folder / "taken");
+  ASSERT_EQ(::mkfifo(path("fifo").c_str(), 0600), 0);
+  fs::create_symlink("fifo", folder / "link");
+  for (const char* name : {"taken", "fifo", "link"}) {
+    UnfinishedFile unfinished(path(name));
+    std::ofstream(unfinished.name()) << "x";
+    EXPECT_FALSE(unfinished.check_target()) << name;
+    const auto published = unfinished.publish();
+    ASSERT_FALSE(published) << name;
+    EXPECT_EQ(published.error().exit_status(), 70);
+    EXPECT_EQ(published.error().subject, path(name));
+  }
+  EXPECT_TRUE(fs::is_fifo(folder / "fifo"));
+  EXPECT_TRUE(fs::is_directory(folder / "taken"));
+  EXPECT_EQ(files(), 3U);
+}
+
+TEST_F(OutputFileTest, ErrorsNameThePathThatWasAskedFor) {
+  const UnfinishedFile unfinished(path("a"));
+  const Error error =
+      unfinished.named({ErrorKind::internal, "disk I/O error", unfinished.name() + "-wal", "see " + unfinished.name()});
+  EXPECT_EQ(error.subject, path("a") + "-wal");
+  EXPECT_EQ(error.advice, "see " + path("a"));
+}
+
 TEST_F(OutputFileTest, RemovesWhatSqliteLeftBesideAnUnfinishedFile) {
   {
     const UnfinishedFile unfinished(path("a"));

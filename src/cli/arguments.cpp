@@ -193,7 +193,7 @@ void define(CLI::App& app, CompareOptions& options) {
                  "Capture of the candidate's microbenchmark: DRAM bytes per execution here against there; or Nsight "
                  "Compute's CSV of it: occupancy, cycles and duration, too")
       ->type_name("FILE");
-  app.add_option("-o,--output", options.output, "Folder for the verdict in all formats")->type_name("DIR");
+  add_output(app, options.output, "Folder for the verdict in all formats")->type_name("DIR");
   add_verdict_format(app, options.format);
   app.footer(
       "Examples:\n"

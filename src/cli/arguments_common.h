@@ -55,6 +55,19 @@ inline void add_kernels(CLI::App& app, std::vector<std::string>& into, const std
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
+// -o, of which an empty name is a variable of the shell's that is not set: it would be taken for no -o at all.
+inline CLI::Option* add_output(CLI::App& app, std::string& into, const std::string& help) {
+  return app.add_option_function<std::string>(
+      "-o,--output",
+      [&into](const std::string& name) {
+        if (name.empty()) {
+          refuse({ErrorKind::usage, "is empty", "-o", "Give the output a name"});
+        }
+        into = name;
+      },
+      help);
+}
+
 inline void add_json(CLI::App& app, bool& into) { app.add_flag("--json", into, "JSON on stdout instead of text"); }
 
 // --format, and --json as its short form.

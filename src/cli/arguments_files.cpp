@@ -12,7 +12,7 @@ void define(CLI::App& app, ImportOptions& options) {
   app.add_option("FILE", options.files,
                  "Nsight Systems SQLite exports or PyTorch profiler traces (JSON, or JSON in gzip)")
       ->required();
-  app.add_option("-o,--output", options.output, "The capture to write")->type_name("CAPTURE")->required();
+  add_output(app, options.output, "The capture to write")->type_name("CAPTURE")->required();
   app.footer(
       "Examples:\n"
       "  kvet import profile.sqlite -o profile.kvet\n"
@@ -23,7 +23,7 @@ void define(CLI::App& app, MergeOptions& options) {
   app.add_option("FILE", options.files, "Captures of the ranks' hosts; their clock is the first one's")
       ->required()
       ->expected(2, 4096);
-  app.add_option("-o,--output", options.output, "The capture to write")->type_name("CAPTURE")->required();
+  add_output(app, options.output, "The capture to write")->type_name("CAPTURE")->required();
   app.add_flag(
       "--wall-clock", options.wall_clock,
       "Where no collective links a capture to the others, align it by the hosts' time of day: good to milliseconds");
@@ -43,8 +43,7 @@ void define(CLI::App& app, ExportOptions& options) {
                             {"csv", ExportFormat::csv}},
                            "perfetto|chrome|otlp|prometheus|csv", "What to write")
       ->required();
-  app.add_option("-o,--output", options.output, "The file to write, or for csv the folder; without it: stdout")
-      ->type_name("FILE");
+  add_output(app, options.output, "The file to write, or for csv the folder; without it: stdout")->type_name("FILE");
   add_kernels(app, options.kernels, "the five that ran longest. For otlp, prometheus and csv: whose findings");
   app.add_option("--endpoint", options.endpoint,
                  "For otlp: where a receiver listens for HTTP. Without it and -o: OTEL_EXPORTER_OTLP_ENDPOINT")

@@ -80,6 +80,13 @@ TEST(Arguments, RecordNeedsOneTarget) {
 TEST(Arguments, RecordRefusesWhatWouldBeLost) {
   // SQLite takes an empty name for a temporary file.
   EXPECT_TRUE(has(refusal({"record", "-o", "", "--", "ls"}), "-o: is empty"));
+  for (const std::vector<const char*>& command :
+       std::vector<std::vector<const char*>>{{"import", "a.sqlite", "-o", ""},
+                                             {"merge", "a.kvet", "b.kvet", "-o", ""},
+                                             {"export", "a.kvet", "--format", "csv", "-o", ""},
+                                             {"compare", "a.kvet", "--against", "b.kvet", "-o", ""}}) {
+    EXPECT_TRUE(has(refusal(command), "-o: is empty")) << command[0];
+  }
   EXPECT_TRUE(has(refusal({"record", "--tier", "full", "--counters", "off", "--", "ls"}), "--tier device"));
 }
 

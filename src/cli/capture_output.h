@@ -9,7 +9,8 @@
 
 namespace kvet::cli {
 
-// What `fill` gives becomes the capture at `path`. Whatever fails, an older capture of that name stays and nothing else does.
+// What `fill` gives becomes the capture at `path`, where store::check_room allows one. Whatever fails, an older capture of
+// that name stays and nothing else does. Errors name `path`.
 Result<void> write_capture(const std::string& path, const std::function<Result<void>(EventSink&)>& fill);
 
 }  // namespace kvet::cli

@@ -1,6 +1,10 @@
 // kvet compare: a verdict from captures that exist already.
+#include <unistd.h>
+
 #include "base/terminal.h"
+#include "base/unfinished_names.h"
 #include "cli/commands.h"
+#include "cli/output_check.h"
 #include "cli/read_any.h"
 #include "cli/verdict_output.h"
 #include "import/claims/claims.h"
@@ -11,6 +15,10 @@
 namespace kvet::cli {
 
 int run_compare(const CompareOptions& options) {
+  remove_unfinished_on_signals();
+  if (auto good = check_result_folder(options.output); !good) {
+    return report_error(good.error());
+  }
   std::vector<verdict::Input> inputs;
   inputs.reserve(options.baseline.size() + options.candidate.size());
   for (const std::string& path : options.baseline) {
@@ -45,10 +53,14 @@ int run_compare(const CompareOptions& options) {
     return report_error(verdict.error());
   }
   if (!options.output.empty()) {
+    const bool was_there = ::access(options.output.c_str(), F_OK) == 0;
     if (auto made = validate::make_folder(options.output); !made) {
       return report_error(made.error());
     }
     if (auto written = validate::write_verdict(options.output, *verdict, {options.accept, ""}); !written) {
+      if (!was_there) {
+        ::rmdir(options.output.c_str());
+      }
       return report_error(written.error());
     }
   }

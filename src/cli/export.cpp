@@ -1,7 +1,9 @@
 // kvet export: a capture in the formats of other tools.
 #include "base/terminal.h"
+#include "base/unfinished_names.h"
 #include "cli/commands.h"
 #include "cli/export_formats.h"
+#include "cli/output_check.h"
 #include "cli/read_any.h"
 
 namespace kvet::cli {
@@ -27,6 +29,10 @@ int run_export(const ExportOptions& options) {
   if (!options.endpoint.empty() && !options.output.empty()) {
     return report_error(
         {ErrorKind::usage, "send to a receiver or write to a file", "--endpoint and -o", "Give one of them"});
+  }
+  remove_unfinished_on_signals();
+  if (auto apart = check_apart(options.output, {options.file}); !apart) {
+    return report_error(apart.error());
   }
   auto capture = read_any(options.file);
   if (!capture) {

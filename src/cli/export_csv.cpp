@@ -7,6 +7,7 @@
 #include <string>
 #include <system_error>
 
+#include "base/unfinished_names.h"
 #include "cli/export_formats.h"
 #include "cli/metrics_source.h"
 
@@ -24,6 +25,7 @@ class UnfinishedFolder {
     if (made_) {
       std::error_code ignored;
       fs::remove_all(unfinished_, ignored);
+      forget_unfinished(unfinished_.string());
     }
   }
   UnfinishedFolder(const UnfinishedFolder&) = delete;
@@ -37,6 +39,9 @@ class UnfinishedFolder {
                   "Give the name of a new or empty folder with -o");
     }
     made_ = fs::create_directory(unfinished_, problem);
+    if (made_) {
+      remember_unfinished(unfinished_.string());
+    }
     return made_ ? Result<void>{} : cannot_be_made(problem.message());
   }
   Result<void> publish() {
@@ -46,9 +51,17 @@ class UnfinishedFolder {
       return cannot_be_made(problem.message());
     }
     made_ = false;
+    forget_unfinished(unfinished_.string());
     return {};
   }
   [[nodiscard]] std::string name() const { return unfinished_.string(); }
+  // The error of whoever wrote into it, about the folder that was asked for.
+  [[nodiscard]] std::unexpected<Error> named(Error error) const {
+    if (error.subject.starts_with(name())) {
+      error.subject.replace(0, name().size(), target_.string());
+    }
+    return std::unexpected(std::move(error));
+  }
 
  private:
   [[nodiscard]] std::unexpected<Error> cannot_be_made(const std::string& why) const {
@@ -75,14 +88,14 @@ Result<void> export_csv(Capture& capture, const ExportOptions& options) {
   }
   // The tables first: they hold all of the capture, and the findings cut it to their window.
   if (auto written = exporting::write_capture_tables(capture, folder.name()); !written) {
-    return written;
+    return folder.named(written.error());
   }
   const auto source = metrics_source(capture, options.kernels);
   if (!source) {
     return std::unexpected(source.error());
   }
   if (auto written = exporting::write_findings_table(*source, folder.name()); !written) {
-    return written;
+    return folder.named(written.error());
   }
   return folder.publish();
 }

@@ -4,9 +4,12 @@
 #include <fmt/core.h>
 
 #include "base/terminal.h"
+#include "base/unfinished_names.h"
 #include "cli/capture_output.h"
 #include "cli/commands.h"
+#include "cli/output_check.h"
 #include "cli/read_any.h"
+#include "store/file_header.h"
 
 namespace kvet::cli {
 namespace {
@@ -33,6 +36,13 @@ std::string sentence(const Capture& capture, const merge::Placed& placed) {
 }  // namespace
 
 int run_merge(const MergeOptions& options) {
+  remove_unfinished_on_signals();
+  if (auto apart = check_apart(options.output, options.files); !apart) {
+    return report_error(apart.error());
+  }
+  if (auto room = store::check_room(options.output); !room) {  // before the long work
+    return report_error(room.error());
+  }
   std::vector<Capture> captures;
   for (const std::string& path : options.files) {
     auto capture = read_any(path);

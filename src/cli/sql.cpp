@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include "base/input_file.h"
 #include "base/terminal.h"
 #include "base/text.h"
 #include "cli/commands.h"
@@ -74,11 +75,16 @@ Result<std::string> query_text(const SqlOptions& options) {
                 meant.empty() ? "`kvet sql --list` lists them" : "Did you mean " + std::string(meant) + "?");
   }
   if (!options.query_file.empty()) {
-    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(options.query_file.c_str(), "rbe"),
-                                                               &std::fclose);
-    return file
-               ? text_of(file.get(), options.query_file)
-               : fail(ErrorKind::usage, std::strerror(errno), options.query_file, "Give a file with one SQL statement");
+    auto opened = open_regular_file(options.query_file);
+    if (!opened) {
+      return std::unexpected(opened.error());
+    }
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(::fdopen(opened->get(), "rb"), &std::fclose);
+    if (!file) {
+      return fail(ErrorKind::internal, std::strerror(errno), options.query_file);
+    }
+    static_cast<void>(opened->release());  // it is the stream's now
+    return text_of(file.get(), options.query_file);
   }
   if (::isatty(STDIN_FILENO) == 1) {
     return fail(ErrorKind::usage, "no query was given", "sql",

@@ -30,11 +30,10 @@ Error sqlite_error(sqlite3* database, const std::string& path, ErrorKind kind) {
       if (const int system = database != nullptr ? sqlite3_system_errno(database) : 0; system != 0) {
         what = fmt::format("{} ({})", what, std::strerror(system));
       }
-      if (kind == ErrorKind::unavailable && (code & 0xff) == SQLITE_CANTOPEN) {
-        advice = "choose a folder that exists and can be written, with -o";
-      } else if (kind == ErrorKind::unavailable) {
+      if (kind == ErrorKind::unavailable) {  // output, again
         kind = ErrorKind::internal;
-        advice = "write to another disk with -o";
+        advice = (code & 0xff) == SQLITE_CANTOPEN ? "choose a folder that exists and can be written, with -o"
+                                                  : "write to another disk with -o";
       }
       break;
     default: break;

@@ -8,15 +8,18 @@
 #include <cstring>
 #include <memory>
 
+#include "base/input_file.h"
+
 namespace kvet::importing {
 
 Result<std::string> read_bounded(const std::string& path, size_t most_bytes, const std::string& advice) {
-  struct stat status{};
-  if (::stat(path.c_str(), &status) != 0) {
-    return fail(ErrorKind::bad_input, std::strerror(errno), path);
+  auto opened = open_regular_file(path);
+  if (!opened) {
+    return std::unexpected(opened.error());
   }
-  if (!S_ISREG(status.st_mode)) {
-    return fail(ErrorKind::bad_input, "is not a regular file", path);
+  struct stat status{};
+  if (::fstat(opened->get(), &status) != 0) {
+    return fail(ErrorKind::bad_input, std::strerror(errno), path);
   }
   if (static_cast<size_t>(status.st_size) > most_bytes) {
     return fail(ErrorKind::bad_input,
@@ -24,10 +27,11 @@ Result<std::string> read_bounded(const std::string& path, size_t most_bytes, con
                             most_bytes >> 20),
                 path, advice);
   }
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rbe"), &std::fclose);
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(::fdopen(opened->get(), "rb"), &std::fclose);
   if (!file) {
     return fail(ErrorKind::bad_input, std::strerror(errno), path);
   }
+  static_cast<void>(opened->release());  // it is the stream's now
   // What grows meanwhile is read as far as it was when it was opened.
   std::string text(static_cast<size_t>(status.st_size), '\0');
   text.resize(std::fread(text.data(), 1, text.size(), file.get()));

@@ -1,8 +1,6 @@
 #include "import/byte_source.h"
 
-#include <fcntl.h>
 #include <fmt/core.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -13,6 +11,7 @@
 #include <vector>
 
 #include "base/file_descriptor.h"
+#include "base/input_file.h"
 
 namespace kvet::importing {
 namespace {
@@ -120,14 +119,13 @@ class GzipBytes final : public ByteSource {
 }  // namespace
 
 Result<std::unique_ptr<ByteSource>> open_bytes(const std::string& path) {
-  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.valid()) {
-    return fail(ErrorKind::bad_input, fmt::format("could not be opened: {}", std::strerror(errno)), path,
-                "Check the name and the permissions");
+  auto file = open_regular_file(path);
+  if (!file) {
+    return std::unexpected(file.error());
   }
   char first[2] = {};
-  const bool gzip = ::pread(file.get(), first, sizeof first, 0) == 2 && std::string_view(first, 2) == gzip_magic;
-  auto plain = std::make_unique<FileBytes>(std::move(file), path);
+  const bool gzip = ::pread(file->get(), first, sizeof first, 0) == 2 && std::string_view(first, 2) == gzip_magic;
+  auto plain = std::make_unique<FileBytes>(std::move(*file), path);
   if (gzip) {
     return std::make_unique<GzipBytes>(std::move(plain), path);
   }

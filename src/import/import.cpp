@@ -1,20 +1,20 @@
 #include "import/import.h"
 
+#include <unistd.h>
+
 #include <array>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <memory>
 #include <string_view>
 
+#include "base/input_file.h"
 #include "import/formats.h"
 
 namespace kvet::importing {
 namespace {
 
 std::string_view first_bytes(const std::string& path, std::array<char, 512>& into) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rbe"), &std::fclose);
-  return file ? std::string_view(into.data(), std::fread(into.data(), 1, into.size(), file.get())) : std::string_view{};
+  const auto file = open_regular_file(path);
+  const ssize_t count = file ? ::read(file->get(), into.data(), into.size()) : 0;
+  return count > 0 ? std::string_view(into.data(), static_cast<size_t>(count)) : std::string_view{};
 }
 
 }  // namespace
@@ -39,11 +39,8 @@ Result<void> import_files(const std::vector<std::string>& paths, EventSink& sink
   for (const std::string& path : paths) {
     const auto format = detect(path);
     if (!format) {
-      errno = 0;
-      const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rbe"), &std::fclose);
-      if (!file) {
-        return fail(ErrorKind::bad_input, std::string("could not be opened: ") + std::strerror(errno), path,
-                    "Check the name and the permissions");
+      if (const auto file = open_regular_file(path); !file) {
+        return std::unexpected(file.error());
       }
       return fail(ErrorKind::bad_input, "is neither an Nsight Systems SQLite export nor a PyTorch profiler trace", path,
                   "A .nsys-rep becomes one with `nsys export --type sqlite`");

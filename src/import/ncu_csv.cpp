@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "base/input_file.h"
 #include "base/text.h"
 #include "import/bounded_file.h"
 #include "import/csv_rows.h"
@@ -89,10 +90,13 @@ Result<IsolatedProfile> read_ncu_csv(const std::string& path) {
 }
 
 bool is_ncu_csv(const std::string& path) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rbe"), &std::fclose);
+  auto opened = open_regular_file(path);
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(opened ? ::fdopen(opened->get(), "rb") : nullptr,
+                                                             &std::fclose);
   if (!file) {
     return false;
   }
+  static_cast<void>(opened->release());  // it is the stream's now
   // A program may print a lot before its first kernel.
   std::string head(size_t{1} << 20, '\0');
   head.resize(std::fread(head.data(), 1, head.size(), file.get()));

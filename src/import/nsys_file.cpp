@@ -1,6 +1,5 @@
 #include "import/nsys_file.h"
 
-#include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "base/file_descriptor.h"
+#include "base/input_file.h"
 #include "database/untrusted.h"
 #include "import/nsys_rows.h"
 
@@ -31,9 +31,13 @@ constexpr size_t longest_fact_bytes = 4096;
 
 // The first bytes against the size: a copy that was cut short (https://www.sqlite.org/fileformat2.html, section 1.3).
 Result<uint64_t> size_of(const std::string& path) {
-  const FileDescriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  const auto opened = open_regular_file(path);
+  if (!opened) {
+    return std::unexpected(opened.error());
+  }
+  const FileDescriptor& file = *opened;
   struct stat status{};
-  if (!file.valid() || ::fstat(file.get(), &status) != 0) {
+  if (::fstat(file.get(), &status) != 0) {
     return fail(ErrorKind::bad_input, fmt::format("could not be opened: {}", std::strerror(errno)), path,
                 "Check the name and the permissions");
   }

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "base/file_descriptor.h"
+#include "base/input_file.h"
 #include "database/untrusted.h"
 #include "store/schema.h"
 
@@ -26,16 +27,14 @@ uint32_t big_endian(const unsigned char* bytes) {
 }  // namespace
 
 Result<FileHeader> read_file_header(const std::string& path) {
-  FileDescriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-  if (!file.valid()) {
-    return fail(ErrorKind::bad_input, std::strerror(errno), path, "give a file that `kvet record` wrote");
+  const auto opened = open_regular_file(path);
+  if (!opened) {
+    return std::unexpected(opened.error());
   }
+  const FileDescriptor& file = *opened;
   struct stat status{};
   if (::fstat(file.get(), &status) != 0) {
     return fail(ErrorKind::bad_input, std::strerror(errno), path);
-  }
-  if (!S_ISREG(status.st_mode)) {
-    return fail(ErrorKind::bad_input, "not a file", path, "give a file that `kvet record` wrote");
   }
   if (status.st_size == 0) {
     return fail(ErrorKind::bad_input, "the file is empty", path, "the recording never began: record again");
@@ -85,31 +84,28 @@ Result<FileHeader> read_file_header(const std::string& path) {
   return header;
 }
 
-Result<void> make_room(const std::string& path) {
+Result<void> check_room(const std::string& path) {
   struct stat status{};
   if (::stat(path.c_str(), &status) != 0) {
     if (errno == ENOENT) {
-      // A log that lost its file would be taken for the new one's.
-      for (const char* suffix : {"-wal", "-shm", "-journal"}) {
-        ::unlink((path + suffix).c_str());
-      }
       // SQLite would say "No such file" of a folder that it may not write to.
       const size_t slash = path.rfind('/');
       const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
       if (::access(folder.c_str(), W_OK | X_OK) != 0) {
-        return fail(ErrorKind::unavailable, fmt::format("cannot be made there ({})", std::strerror(errno)), path,
+        return fail(ErrorKind::internal, fmt::format("cannot be made there ({})", std::strerror(errno)), path,
                     "choose a folder that exists and can be written, with -o");
       }
       return {};
     }
-    return fail(ErrorKind::unavailable, std::strerror(errno), path, "choose another file with -o");
+    return fail(ErrorKind::internal, fmt::format("cannot be made there ({})", std::strerror(errno)), path,
+                "choose another file with -o");
   }
   if (!S_ISREG(status.st_mode)) {
     return fail(ErrorKind::bad_input, "exists and is not a file", path, "choose another file with -o");
   }
-  FileDescriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  FileDescriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (!file.valid()) {
-    return fail(ErrorKind::unavailable, std::strerror(errno), path, "choose another file with -o");
+    return fail(ErrorKind::internal, std::strerror(errno), path, "choose another file with -o");
   }
   if (status.st_size != 0) {
     std::array<unsigned char, 100> bytes{};
@@ -124,9 +120,17 @@ Result<void> make_room(const std::string& path) {
                   "choose another file with -o");
     }
   }
+  return {};
+}
+
+Result<void> make_room(const std::string& path) {
+  if (auto room = check_room(path); !room) {
+    return room;
+  }
+  // A log that lost its file would be taken for the new one's.
   for (const char* suffix : {"", "-wal", "-shm", "-journal"}) {
     if (::unlink((path + suffix).c_str()) != 0 && errno != ENOENT) {
-      return fail(ErrorKind::unavailable, fmt::format("cannot be replaced ({})", std::strerror(errno)), path,
+      return fail(ErrorKind::internal, fmt::format("cannot be replaced ({})", std::strerror(errno)), path,
                   "choose another file with -o");
     }
   }

@@ -17,8 +17,11 @@ struct FileHeader {
 // folder, empty, not a database, another program's database, another version (both named), truncated.
 Result<FileHeader> read_file_header(const std::string& path);
 
-// Makes sure that a new capture can be written at `path`: an empty file or an old capture is removed, with its log;
-// anything else is refused, and so is a capture that somebody is still writing.
+// Whether a new capture may take this name: nothing lies there, or an empty file or an old capture. Anything else is
+// bad_input, and so is a capture that somebody is still writing; where no file can be made, that is internal. Changes nothing.
+Result<void> check_room(const std::string& path);
+
+// The same, and removes what lies there, with its log.
 Result<void> make_room(const std::string& path);
 
 }  // namespace kvet::store

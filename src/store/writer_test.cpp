@@ -245,7 +245,7 @@ TEST(Writer, ReplacesOnlyCapturesAndEmptyFiles) {
 
   auto nowhere = CaptureWriter::create(testing::TempDir() + "no/such/folder/x.kvet");
   ASSERT_FALSE(nowhere);
-  EXPECT_EQ(nowhere.error().kind, ErrorKind::unavailable);
+  EXPECT_EQ(nowhere.error().kind, ErrorKind::internal);
 }
 
 TEST(Writer, ACaptureThatIsBeingRecordedIsNotReplaced) {

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <filesystem>
 
 #include "report/json.h"
 #include "report/verdict_json.h"
@@ -81,6 +82,18 @@ TEST_F(CompareFiles, ResultFolderHoldsBothForms) {
   EXPECT_EQ((*json)["exit_status"].integer(), 14);
   EXPECT_NEAR(*(*json)["levels"].elements().at(2)["estimate"]["ratio"].number(), 1.5, 1e-9);
   EXPECT_EQ(*read_file(path("report.txt")), report::render_verdict(*verdict, {100, false}));
+}
+
+TEST_F(CompareFiles, ResultFolderHoldsAllFilesOrNone) {
+  auto verdict = compare();
+  const std::filesystem::path results = path("results");
+  ASSERT_TRUE(make_folder(results / "verdict.sarif"));  // the last of them cannot be written
+  const auto written = write_verdict(results, *verdict, {});
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().exit_status(), 70);
+  EXPECT_EQ(written.error().subject, results / "verdict.sarif");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(results), {}), 1);
+  std::filesystem::remove_all(results);
 }
 
 TEST_F(CompareFiles, SwappedArmsInvertTheIsolatedRunsToo) {

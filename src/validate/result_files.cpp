@@ -6,6 +6,8 @@
 
 #include <cerrno>
 #include <cstring>
+#include <iterator>
+#include <vector>
 
 #include "base/file_descriptor.h"
 #include "base/output_file.h"
@@ -47,7 +49,7 @@ Result<void> make_folder(const std::string& path) {
     struct stat status{};
     if (::mkdir(part.c_str(), 0755) != 0 &&
         (errno != EEXIST || ::stat(part.c_str(), &status) != 0 || !S_ISDIR(status.st_mode))) {
-      return fail(ErrorKind::unavailable, std::string("the folder cannot be made: ") + std::strerror(errno), part,
+      return fail(ErrorKind::internal, std::string("the folder cannot be made: ") + std::strerror(errno), part,
                   "give another place with -o");
     }
     if (slash == std::string::npos) {
@@ -65,9 +67,21 @@ Result<void> write_verdict(const std::string& folder, const verdict::Verdict& ve
       {"junit.xml", report::verdict_junit(verdict, passed)},
       {"verdict.sarif", report::verdict_sarif(verdict, passed, gate.artifact).dump(2) + "\n"},
   };
+  // All or none: they tell of the same verdict.
+  std::vector<UnfinishedFile> unfinished;
+  unfinished.reserve(std::size(files));
   for (const auto& [name, content] : files) {
-    if (auto written = write_whole_file(folder + "/" + name, content); !written) {
-      return written;
+    UnfinishedFile& file = unfinished.emplace_back(folder + "/" + name);
+    if (auto good = file.check_target(); !good) {
+      return good;
+    }
+    if (auto written = write_whole_file(file.name(), content); !written) {
+      return std::unexpected(file.named(written.error()));
+    }
+  }
+  for (UnfinishedFile& file : unfinished) {
+    if (auto published = file.publish(); !published) {
+      return published;
     }
   }
   return {};

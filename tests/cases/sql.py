@@ -72,7 +72,7 @@ def the_query_comes_from_an_argument_a_file_or_standard_input(folder):
                            capture_output=True, text=True, timeout=60)
     check(json.loads(piped.stdout) == {"n": count}, f"another number from standard input: {piped}")
     one_error(kvet("sql", capture, "SELECT 1", "-f", file), USAGE)
-    one_error(kvet("sql", capture, "-f", os.path.join(folder, "nowhere.sql")), USAGE, "nowhere.sql")
+    one_error(kvet("sql", capture, "-f", os.path.join(folder, "nowhere.sql")), BAD_INPUT, "nowhere.sql", "No such file")
 
 
 @case()

@@ -38,9 +38,10 @@ class UnfinishedFolder {
       return fail(ErrorKind::usage, "is there already", target_.string(),
                   "Give the name of a new or empty folder with -o");
     }
+    remember_unfinished(unfinished_.string());  // before it is there: a signal may come between
     made_ = fs::create_directory(unfinished_, problem);
-    if (made_) {
-      remember_unfinished(unfinished_.string());
+    if (!made_) {
+      forget_unfinished(unfinished_.string());
     }
     return made_ ? Result<void>{} : cannot_be_made(problem.message());
   }

@@ -123,7 +123,7 @@ def inputs_that_are_no_files_are_refused_at_once(folder):
                         ["sql", capture, "-f", path], ["merge", capture, path, "-o", out], ["merge", path, capture, "-o", out],
                         ["export", path, "--format", "chrome", "-o", out], ["compare", path, "--against", capture],
                         ["compare", capture, "--against", path], ["report", capture, "--isolated", path],
-                        ["compare", capture, "--against", capture, "--isolated", path]):
+                        ["compare", capture, "--against", capture, "--kernel", "gemm", "--isolated", path]):
             refused(kvet(*command, timeout=30), BAD_INPUT, path, why)
     check(not os.path.exists(out), "something was written")
 

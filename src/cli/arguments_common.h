@@ -73,8 +73,9 @@ inline void add_json(CLI::App& app, bool& into) { app.add_flag("--json", into, "
 // --format, and --json as its short form.
 template <class Choice>
 void add_format(CLI::App& app, Choice& into, std::map<std::string, Choice> choices, const std::string& type) {
-  add_choice<Choice>(app, "--format", into, std::move(choices), type, "What to print on stdout. Default: text");
-  app.add_flag_callback("--json", [&into] { into = Choice::json; }, "The same as --format json");
+  CLI::Option* format =
+      add_choice<Choice>(app, "--format", into, std::move(choices), type, "What to print on stdout. Default: text");
+  app.add_flag_callback("--json", [&into] { into = Choice::json; }, "The same as --format json")->excludes(format);
 }
 
 }  // namespace kvet::cli

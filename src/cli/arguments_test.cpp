@@ -207,6 +207,7 @@ TEST(Arguments, VerdictsComeInFiveFormats) {
             VerdictFormat::junit);
   EXPECT_EQ(options<ReportOptions>({"report", "a", "--json"}).format, ReportFormat::json);
   EXPECT_TRUE(has(refusal({"report", "a", "--format", "junit"}), "junit"));
+  EXPECT_TRUE(has(refusal({"try", "--base", "a", "--cand", "b", "--format", "junit", "--json"}), "--json"));
 }
 
 }  // namespace

@@ -26,6 +26,11 @@ int run_export(const ExportOptions& options) {
   if (options.format != ExportFormat::otlp && !(options.endpoint.empty() && options.metrics && options.traces)) {
     return report_error({ErrorKind::usage, "are for --format otlp", "--endpoint and --signals", "Leave them out"});
   }
+  if (!options.kernels.empty() &&
+      (options.format == ExportFormat::perfetto || options.format == ExportFormat::chrome)) {
+    return report_error({ErrorKind::usage, "is for --format otlp, prometheus and csv: a timeline has all kernels",
+                         "--kernel", "Leave it out"});
+  }
   if (!options.endpoint.empty() && !options.output.empty()) {
     return report_error(
         {ErrorKind::usage, "send to a receiver or write to a file", "--endpoint and -o", "Give one of them"});

@@ -19,8 +19,7 @@ namespace fs = std::filesystem;
 // Beside its name until publish(); removed with what is in it if that never came.
 class UnfinishedFolder {
  public:
-  explicit UnfinishedFolder(fs::path target)
-      : target_(std::move(target)), unfinished_(target_.string() + ".unfinished" + std::to_string(::getpid())) {}
+  explicit UnfinishedFolder(fs::path target) : target_(std::move(target)), unfinished_(unfinished_of(target_)) {}
   ~UnfinishedFolder() {
     if (made_) {
       std::error_code ignored;
@@ -37,6 +36,18 @@ class UnfinishedFolder {
     if (exists && !(fs::is_directory(target_, problem) && fs::is_empty(target_, problem))) {
       return fail(ErrorKind::usage, "is there already", target_.string(),
                   "Give the name of a new or empty folder with -o");
+    }
+    if (exists) {
+      if (fs::equivalent(target_, ".", problem)) {
+        return fail(ErrorKind::usage, "is the current folder, and would be replaced by another one", target_.string(),
+                    "Give the name of a new folder with -o");
+      }
+      // What a link or "folder/." leads to: rename() replaces neither.
+      target_ = fs::canonical(target_, problem);
+      if (problem) {
+        return cannot_be_made(problem.message());
+      }
+      unfinished_ = unfinished_of(target_);
     }
     remember_unfinished(unfinished_.string());  // before it is there: a signal may come between
     made_ = fs::create_directory(unfinished_, problem);
@@ -65,6 +76,9 @@ class UnfinishedFolder {
   }
 
  private:
+  static fs::path unfinished_of(const fs::path& target) {
+    return target.string() + ".unfinished" + std::to_string(::getpid());
+  }
   [[nodiscard]] std::unexpected<Error> cannot_be_made(const std::string& why) const {
     return fail(ErrorKind::internal, "the folder cannot be made: " + why, target_.string(),
                 "Give another place with -o");

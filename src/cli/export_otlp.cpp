@@ -83,7 +83,7 @@ class Destination {
       ++requests_;
       items_ += items;
       if (delivery_) {
-        return delivery_->send(signal, body);
+        return delivery_->send(signal, body, items);
       }
       file_->write(body);
       return {};
@@ -100,6 +100,9 @@ class Destination {
     } else if (!delivery_->last_message().empty()) {
       print_warning("the receiver says: " + delivery_->last_message());
     }
+    if (const std::string doubts = delivery_->doubts(); !doubts.empty()) {
+      print_warning(doubts);
+    }
     print_note(fmt::format("{} points and spans sent in {} requests", items_, requests_));
     return {};
   }
@@ -111,11 +114,8 @@ class Destination {
   size_t requests_ = 0, items_ = 0;
 };
 
-Result<void> write_all(Capture& capture, const ExportOptions& options, Destination& destination) {
-  const exporting::WallClock clock(capture);
-  if (!clock.known()) {
-    print_note("the file does not say when it was recorded: its times count from 1970-01-01");
-  }
+Result<void> write_all(Capture& capture, const exporting::WallClock& clock, const ExportOptions& options,
+                       Destination& destination) {
   const exporting::OtlpSource about{&capture, &clock, version()};
   const auto label = kernel_labels(capture);
   if (options.traces) {  // first: the findings cut the capture to their window
@@ -144,10 +144,15 @@ Result<void> export_otlp(Capture& capture, const ExportOptions& options) {
   if (!destination) {
     return std::unexpected(destination.error());
   }
-  if (auto written = write_all(capture, options, *destination); !written) {
-    return written;
+  const exporting::WallClock clock(capture);
+  auto written = write_all(capture, clock, options, *destination);
+  if (written) {
+    written = destination->finish();
   }
-  return destination->finish();
+  if (written && !clock.known()) {  // a failure is one line
+    print_note("the file does not say when it was recorded: its times count from 1970-01-01");
+  }
+  return written;
 }
 
 }  // namespace kvet::cli

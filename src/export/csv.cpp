@@ -140,6 +140,9 @@ void for_each_row(const Capture& capture, Action action) {
     for (const auto& [key, value] : capture.meta) {
       action(Meta{key, value});
     }
+    if (capture.complete) {  // the reader keeps that row as a flag
+      action(Meta{"complete", "1"});
+    }
   } else if constexpr (std::is_same_v<Row, Process>) {
     all(capture.processes);
   } else if constexpr (std::is_same_v<Row, Device>) {
@@ -209,8 +212,10 @@ void write_finding(OutputFile& output, const Finding& finding, const std::string
 
 std::string csv_text(std::string_view raw) {
   std::string text = safe_text(raw, text_columns);
+  const std::string_view behind_blanks =
+      std::string_view(text).substr(std::min(text.find_first_not_of(' '), text.size()));
   if (std::any_of(formula_marks.begin(), formula_marks.end(),
-                  [&](std::string_view mark) { return text.starts_with(mark); })) {
+                  [&](std::string_view mark) { return behind_blanks.starts_with(mark); })) {
     text.insert(0, 1, '\'');
   }
   const bool spaces = text.starts_with(' ') || text.ends_with(' ');

@@ -28,6 +28,7 @@ TEST(CsvText, FormulasAreDisarmed) {
   EXPECT_EQ(csv_text("\xef\xbc\x9d"), "'\xef\xbc\x9d");  // full-width =
   EXPECT_EQ(csv_text("=HYPERLINK(\"http://x\",\"y\")"), "\"'=HYPERLINK(\"\"http://x\"\",\"\"y\"\")\"");
   EXPECT_EQ(csv_text("\t=1"), "\\t=1");  // a tab is spelled out, so nothing begins with one
+  EXPECT_EQ(csv_text("  =1"), "'  =1");  // some programs trim cells
   EXPECT_EQ(csv_text("a=1"), "a=1");
 }
 
@@ -78,6 +79,7 @@ TEST_F(CsvTables, TextsAndEnumeratorsStandWhereTheyAreUsedAndUnknownIsEmpty) {
   capture.device_readings = {reading};
   capture.losses = {{Source::cupti, LossKind::batch_gap, {}, 3, {}, 9}};
   capture.meta["command"] = "=cmd";
+  capture.complete = true;
   ASSERT_TRUE(write_capture_tables(capture, folder_));
   EXPECT_EQ(content("execution.csv"),
             "process_id,device_id,shape_id,context_id,stream_id,correlation_id,graph_id,graph_node_id,start_ns,"
@@ -88,7 +90,7 @@ TEST_F(CsvTables, TextsAndEnumeratorsStandWhereTheyAreUsedAndUnknownIsEmpty) {
             "device_id,time_ns,power_milliwatts,sm_clock_mhz,memory_clock_mhz,temperature_celsius,throttle_reasons,"
             "gpm_sm_occupancy_percent,gpm_dram_percent,gpm_sm_active_percent\r\n0,7,0,,,,,,,\r\n");
   EXPECT_EQ(content("loss.csv"), "source,kind,process_id,lost_count,first_ns,last_ns\r\ncupti,batch_gap,,3,,9\r\n");
-  EXPECT_EQ(content("meta.csv"), "key,value\r\ncommand,'=cmd\r\n");
+  EXPECT_EQ(content("meta.csv"), "key,value\r\ncommand,'=cmd\r\ncomplete,1\r\n");
   EXPECT_NE(content("device.csv").find("\r\n0,000000000000000000000000000000ab,"), std::string::npos);
 }
 

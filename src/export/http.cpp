@@ -111,7 +111,11 @@ Result<HttpAnswer> HttpClient::post(const HttpRequest& request) {
   const int code = curl_->easy_perform(handle_);
   long status = 0;
   int64_t retry_after = 0;
+  const char* location = nullptr;  // the handle's
   curl_->easy_getinfo(handle_, abi::info_response_code, &status);
+  if (curl_->easy_getinfo(handle_, abi::info_redirect_url, &location) == abi::ok && location != nullptr) {
+    answer.location = location;
+  }
   const bool retry_known = curl_->easy_getinfo(handle_, abi::info_retry_after, &retry_after) == abi::ok;  // since 7.66
   curl_->easy_reset(handle_);  // it holds pointers into this function
   curl_->slist_free_all(headers);

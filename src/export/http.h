@@ -24,6 +24,7 @@ struct HttpAnswer {
   int64_t status = 0;
   std::string body;  // its first 64 KiB
   std::optional<int64_t> retry_after_s;
+  std::string location;  // where a 3xx leads to, raw; "": no redirect
 };
 
 struct CurlFunctions;

@@ -12,7 +12,7 @@ using enum MetricKind;
 // In the order of Known.
 constexpr std::array known{
     KnownMetric{Known::gpu_utilization, "hw.gpu.utilization", "1", gauge, "DCGM_FI_DEV_GPU_UTIL", 100, 1,
-                "Part of the recording in which the device ran a kernel of the recorded processes."},
+                "Part of kvet.capture.duration in which the device ran a kernel of the recorded processes."},
     KnownMetric{Known::gpu_memory_limit, "hw.gpu.memory.limit", "By", up_down_counter, "DCGM_FI_DEV_FB_TOTAL", 1,
                 1 << 20, "Size of the device memory."},
     KnownMetric{Known::power, "hw.power", "W", gauge, "DCGM_FI_DEV_POWER_USAGE", 1, 1, "Power draw, as NVML says."},
@@ -33,15 +33,18 @@ constexpr std::array known{
     KnownMetric{Known::dram_active, "kvet.nvml.dram_active", "1", gauge, "DCGM_FI_PROF_DRAM_ACTIVE", 1, 1,
                 "Part of the bandwidth of the device memory that was used, by GPM."},
     KnownMetric{Known::kernel_executions, "kvet.kernel.executions", "{execution}", counter, "", 1, 1,
-                "Executions of the kernel."},
-    KnownMetric{Known::kernel_time, "kvet.kernel.time", "s", counter, "", 1, 1, "Sum of the kernel's durations."},
+                "Executions of the kernel in kvet.capture.duration."},
+    KnownMetric{Known::kernel_time, "kvet.kernel.time", "s", counter, "", 1, 1,
+                "Sum of the kernel's durations in kvet.capture.duration."},
     KnownMetric{Known::capture_info, "kvet.capture.info", "{capture}", gauge, "", 1, 1,
                 "1; the attributes say where the capture comes from."},
-    KnownMetric{Known::capture_duration, "kvet.capture.duration", "s", gauge, "", 1, 1, "Length of the recording."},
+    KnownMetric{Known::capture_duration, "kvet.capture.duration", "s", gauge, "", 1, 1,
+                "Length of the recording, or of its window where it states one: what all other metrics are about, but "
+                "lost_records."},
     KnownMetric{Known::capture_complete, "kvet.capture.complete", "{flag}", gauge, "", 1, 1,
                 "1: the recorder finished; 0: the end is missing."},
     KnownMetric{Known::capture_lost_records, "kvet.capture.lost_records", "{record}", counter, "", 1, 1,
-                "What was not recorded, by source and kind."},
+                "What was not recorded, by source and kind: in the whole recording, whatever its window."},
     KnownMetric{Known::capture_findings, "kvet.capture.findings", "{finding}", gauge, "", 1, 1,
                 "Findings by evidence; those that are unavailable have no metric of their own."},
 };

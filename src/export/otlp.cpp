@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <protozero/pbf_reader.hpp>
 #include <protozero/pbf_writer.hpp>
 #include <utility>
 
@@ -197,30 +196,6 @@ Result<void> write_otlp_spans(const OtlpSource& source, const SpansSource& spans
     flush();
   }
   return done;
-}
-
-PartialSuccess read_partial_success(std::string_view body) {
-  PartialSuccess out;
-  try {
-    protozero::pbf_reader response(body.data(), body.size());
-    while (response.next(otlp::response_partial_success)) {
-      protozero::pbf_reader partial = response.get_message();
-      while (partial.next()) {
-        if (partial.tag_and_type() ==
-            protozero::tag_and_type(otlp::partial_rejected, protozero::pbf_wire_type::varint)) {
-          out.rejected = partial.get_int64();
-        } else if (partial.tag_and_type() ==
-                   protozero::tag_and_type(otlp::partial_message, protozero::pbf_wire_type::length_delimited)) {
-          out.message = partial.get_string();
-        } else {
-          partial.skip();
-        }
-      }
-    }
-  } catch (const protozero::exception&) {
-    return {};
-  }
-  return out;
 }
 
 }  // namespace kvet::exporting

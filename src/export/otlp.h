@@ -32,10 +32,14 @@ Result<void> write_otlp_spans(const OtlpSource& source, const SpansSource& spans
 
 // What a receiver said of a request that it took.
 struct PartialSuccess {
-  int64_t rejected = 0;
+  int64_t rejected = 0;  // as the receiver has it: it may be nonsense
   std::string message;
+  bool readable = true;  // false: the body is no protobuf, or was cut; the others are what could be read until there
 };
-// Of the body of an answer with status 200. One that is no protobuf says nothing: then nothing was rejected.
+// Of the body of an answer with status 200.
 [[nodiscard]] PartialSuccess read_partial_success(std::string_view body);
+
+// Why a receiver took nothing: the message of a google.rpc.Status, which the specification asks for, or the first line of text. Raw.
+[[nodiscard]] std::string read_refusal(std::string_view body);
 
 }  // namespace kvet::exporting

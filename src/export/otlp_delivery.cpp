@@ -8,6 +8,7 @@
 #include <charconv>
 #include <limits>
 
+#include "base/safe_text.h"
 #include "base/text.h"
 #include "export/otlp.h"
 
@@ -16,6 +17,12 @@ namespace {
 
 constexpr std::array<int64_t, 4> pauses_ms{1'000, 2'000, 4'000, 8'000};
 constexpr int64_t longest_pause_s = 30;
+constexpr size_t message_columns = 300;
+// What the request's own body and connection decide: another word for them would break the request, or make two of it.
+constexpr std::array<std::string_view, 13> own_headers{
+    "content-length", "content-type", "content-encoding", "transfer-encoding", "host",       "connection",
+    "expect",         "te",           "trailer",          "upgrade",           "keep-alive", "proxy-connection",
+    "content-range"};
 
 bool asks_to_come_back(int64_t status) { return status == 429 || status == 502 || status == 503 || status == 504; }
 
@@ -53,6 +60,60 @@ bool is_token(std::string_view name) {
   });
 }
 
+std::string lower_case(std::string_view text) {
+  std::string out{text};
+  std::ranges::transform(out, out.begin(), [](char letter) {
+    return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+  });
+  return out;
+}
+
+// RFC 3986, "host [ : port ]". Whether a host of that name is there is not our question.
+bool is_host_and_port(std::string_view text) {
+  const bool address = text.starts_with('[');  // IPv6
+  const size_t end = address ? text.find(']') : text.find(':');
+  if (address && end == std::string_view::npos) {
+    return false;
+  }
+  const std::string_view host = address ? text.substr(1, end - 1) : text.substr(0, end);
+  std::string_view port = end == std::string_view::npos ? "" : text.substr(end + (address ? 1 : 0));
+  const std::string_view foreign = address ? "" : "[]:";
+  if (host.empty() || host.find_first_of(foreign) != std::string_view::npos ||
+      (address && (host.find(':') == std::string_view::npos ||
+                   lower_case(host).substr(0, host.find('%')).find_first_not_of("0123456789abcdef:.") !=
+                       std::string_view::npos))) {
+    return false;
+  }
+  if (port.empty()) {
+    return true;
+  }
+  uint16_t number = 0;
+  port.remove_prefix(port.starts_with(':') ? 1 : port.size());
+  const auto [stop, error] = std::from_chars(port.data(), port.data() + port.size(), number);
+  return error == std::errc{} && stop == port.data() + port.size() && number > 0;
+}
+
+// Why `url` is no endpoint; "": it is one.
+std::string_view fault_of(std::string_view url) {
+  const std::string lower = lower_case(url);
+  const size_t scheme = lower.starts_with("http://") ? 7 : lower.starts_with("https://") ? 8 : 0;
+  if (scheme == 0) {
+    return "is no URL that begins with http:// or https://";
+  }
+  if (std::ranges::any_of(url, [](char letter) {
+        return static_cast<unsigned char>(letter) <= ' ' || letter == 0x7f ||
+               std::string_view("\"<>\\^`{|}").find(letter) != std::string_view::npos;
+      })) {
+    return "has a character that no URL has";
+  }
+  if (url.find_first_of("?#") != std::string_view::npos) {
+    return "has a query or a fragment, which /v1/metrics and /v1/traces cannot follow";
+  }
+  std::string_view authority = url.substr(scheme, url.find('/', scheme) - scheme);
+  authority.remove_prefix(authority.rfind('@') + 1);  // npos + 1 is 0
+  return is_host_and_port(authority) ? "" : "has no valid host and port";
+}
+
 // "https://user:secret@host" may be shown as "https://host".
 std::string without_password(std::string_view url) {
   const size_t scheme = url.find("://");
@@ -60,6 +121,15 @@ std::string without_password(std::string_view url) {
   const size_t at = url.substr(0, url.find('/', begin)).rfind('@');
   std::string out{url};
   return at == std::string_view::npos || at < begin ? out : out.erase(begin, at + 1 - begin);
+}
+
+std::string refusal_of(const HttpAnswer& answer, size_t times) {
+  const std::string reason = safe_text(read_refusal(answer.body), message_columns);
+  return fmt::format("answered with status {}{}{}{}", answer.status, times > 1 ? fmt::format(" {} times", times) : "",
+                     answer.location.empty()
+                         ? ""
+                         : ", which leads to " + safe_text(without_password(answer.location), message_columns),
+                     reason.empty() ? "" : ": " + reason);
 }
 
 // RFC 1952. Empty: there was no memory.
@@ -88,8 +158,8 @@ Result<OtlpEndpoint> otlp_endpoint(const OtlpSettings& settings) {
   while (endpoint.url.ends_with('/')) {
     endpoint.url.pop_back();
   }
-  if (!endpoint.url.starts_with("http://") && !endpoint.url.starts_with("https://")) {
-    return fail(ErrorKind::usage, "is no URL that begins with http:// or https://", without_password(settings.endpoint),
+  if (const std::string_view fault = fault_of(settings.endpoint); !fault.empty()) {
+    return fail(ErrorKind::usage, std::string{fault}, without_password(settings.endpoint),
                 "Give for example http://127.0.0.1:4318 with --endpoint");
   }
   endpoint.headers = {"Content-Type: application/x-protobuf", "Expect:"};  // no pause before large bodies
@@ -104,6 +174,10 @@ Result<OtlpEndpoint> otlp_endpoint(const OtlpSettings& settings) {
     if (!is_token(name) || !value) {
       return fail(ErrorKind::usage, "is not name=value,name=value with percent-encoded values",
                   "OTEL_EXPORTER_OTLP_HEADERS", "");
+    }
+    if (std::ranges::find(own_headers, lower_case(name)) != own_headers.end()) {
+      return fail(ErrorKind::usage, fmt::format("has {}, which kvet sets itself", name), "OTEL_EXPORTER_OTLP_HEADERS",
+                  "Leave it out");
     }
     endpoint.headers.push_back(fmt::format("{}: {}", name, *value));
   }
@@ -125,7 +199,7 @@ Result<OtlpEndpoint> otlp_endpoint(const OtlpSettings& settings) {
   return endpoint;
 }
 
-Result<void> OtlpDelivery::send(std::string_view signal, std::string_view body) {
+Result<void> OtlpDelivery::send(std::string_view signal, std::string_view body, size_t items) {
   std::string compressed;
   if (endpoint_.gzip) {
     compressed = gzipped(body);
@@ -145,18 +219,33 @@ Result<void> OtlpDelivery::send(std::string_view signal, std::string_view body) 
     }
     if (answer->status >= 200 && answer->status < 300) {
       const PartialSuccess partial = read_partial_success(answer->body);
-      rejected_ += std::max<int64_t>(partial.rejected, 0);
-      message_ = partial.message.empty() ? message_ : partial.message;
+      if (partial.rejected < 0 || std::cmp_greater(partial.rejected, items)) {
+        claim_ = fmt::format("the receiver claims to have rejected {} of a request's {} points and spans",
+                             partial.rejected, items);
+      } else {
+        rejected_ += partial.rejected;
+      }
+      unreadable_ += partial.readable || partial.rejected > 0 ? 0 : 1;
+      message_ = partial.message.empty() ? message_ : safe_text(partial.message, message_columns);
       return {};
     }
     if (!asks_to_come_back(answer->status) || attempt == pauses_ms.size()) {
-      return fail(ErrorKind::unavailable,
-                  fmt::format("answered with status {}{}", answer->status,
-                              attempt > 0 ? fmt::format(" {} times", attempt + 1) : ""),
-                  without_password(request.url), "See what the receiver says; nothing of this request was taken");
+      return fail(ErrorKind::unavailable, refusal_of(*answer, attempt + 1), without_password(request.url),
+                  answer->status >= 300 && answer->status < 400
+                      ? "Give the receiver's own address; redirects are not followed"
+                      : "Nothing of this request was taken");
     }
     wait_(answer->retry_after_s ? 1'000 * std::min(*answer->retry_after_s, longest_pause_s) : pauses_ms[attempt]);
   }
+}
+
+std::string OtlpDelivery::doubts() const {
+  std::string out = claim_;
+  if (unreadable_ > 0) {
+    out += fmt::format("{}the answers to {} requests could not be read: whether all of them was taken is not known",
+                       out.empty() ? "" : "; ", unreadable_);
+  }
+  return out;
 }
 
 }  // namespace kvet::exporting

@@ -38,17 +38,23 @@ class OtlpDelivery {
 
   // `signal`: "metrics" or "traces". Asked to come back (429, 502, 503, 504), it does, up to four times: after as long as the
   // receiver says, 30 s at most, else after 1, 2, 4 and 8 s. Errors are unavailable: no answer, or one that is no success.
-  Result<void> send(std::string_view signal, std::string_view body);
+  // `items`: the points or spans in it, which bounds what can be rejected.
+  Result<void> send(std::string_view signal, std::string_view body, size_t items);
 
   [[nodiscard]] int64_t rejected() const { return rejected_; }  // points and spans that the receiver did not take
-  [[nodiscard]] const std::string& last_message() const { return message_; }  // why, or a warning; raw, "": none
+  [[nodiscard]] const std::string& last_message() const {
+    return message_;
+  }  // why, or a warning; safe, one line, "": none
+  // What the receiver says and cannot be, and how many answers could not be read; a sentence, "": nothing of that.
+  [[nodiscard]] std::string doubts() const;
 
  private:
   OtlpEndpoint endpoint_;
   Post post_;
   Wait wait_;
   int64_t rejected_ = 0;
-  std::string message_;
+  std::string message_, claim_;
+  size_t unreadable_ = 0;
 };
 
 }  // namespace kvet::exporting

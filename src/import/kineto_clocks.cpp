@@ -8,6 +8,13 @@
 namespace kvet::importing {
 namespace {
 
+// Without baseTimeNanoseconds profilers write Unix time. A file that was cut or changed may count from elsewhere: what is not
+// between 2015, before the first of them, and 2100 is taken for no date.
+bool is_unix_time(const KinetoTrace& trace) {
+  constexpr int64_t year_2015_ns = 1'420'070'400'000'000'000, year_2100_ns = 4'102'444'800'000'000'000;
+  return trace.summary.first_ns && *trace.summary.first_ns >= year_2015_ns && *trace.summary.first_ns < year_2100_ns;
+}
+
 const KinetoTrace* earliest_to_end(const std::vector<KinetoTrace>& traces, const std::vector<int64_t>& shifts) {
   size_t found = 0;
   for (size_t i = 1; i < traces.size(); ++i) {
@@ -62,6 +69,8 @@ Result<KinetoClock> common_clock(const std::vector<KinetoTrace>& traces) {
   if (with_base != 0) {
     least = *std::ranges::min_element(traces, {}, [](const KinetoTrace& t) { return *t.facts.base_ns; })->facts.base_ns;
     clock.base_ns = least;
+  } else if (std::ranges::all_of(traces, is_unix_time)) {
+    clock.base_ns = 0;
   }
   for (const KinetoTrace& trace : traces) {
     clock.shifts_ns.push_back(trace.facts.base_ns.value_or(least) - least);
@@ -86,8 +95,10 @@ Result<KinetoClock> common_clock(const std::vector<KinetoTrace>& traces) {
 KinetoClock own_clock(const KinetoTrace& trace) {
   KinetoClock clock;
   clock.shifts_ns = {0};
-  clock.base_ns = trace.facts.base_ns;
-  clock.description = trace.facts.base_ns ? "the file's own: Unix time, less import.base_time_ns" : "the file's own";
+  clock.base_ns = trace.facts.base_ns   ? trace.facts.base_ns
+                  : is_unix_time(trace) ? std::optional<int64_t>{0}
+                                        : std::nullopt;
+  clock.description = clock.base_ns ? "the file's own: Unix time, less import.base_time_ns" : "the file's own";
   return clock;
 }
 

@@ -49,6 +49,15 @@ TEST(KinetoRanks, BasesThatDifferAreTakenIntoAccountExactly) {
   EXPECT_EQ(sink.executions.at(1).start_ns, 50'000 + 50'007);
 }
 
+TEST(KinetoRanks, WithoutBasesTimesAreUnixTimeWhereTheyCanBe) {
+  RecordingSink dated, undated;
+  ASSERT_TRUE(import_ranks({rank(0, 2, "1711964646000100", ""), rank(1, 2, "1711964646000123", "")}, dated));
+  EXPECT_EQ(dated.meta.at("import.base_time_ns"), "0");
+  EXPECT_EQ(dated.executions.at(0).start_ns, 1'711'964'646'000'100'000);
+  ASSERT_TRUE(import_ranks({rank(0, 2, "100", ""), rank(1, 2, "200", "")}, undated));
+  EXPECT_FALSE(undated.meta.contains("import.base_time_ns"));
+}
+
 TEST(KinetoRanks, WithoutACommonClockTheFirstEventsAreAligned) {
   RecordingSink sink;
   ASSERT_TRUE(import_ranks({rank(0, 2, "100", "1711964646000000000"), rank(1, 2, "1711964646000123", "")}, sink));

@@ -4,7 +4,9 @@
 
 #include <array>
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "import/formats.h"
@@ -50,6 +52,25 @@ Result<std::map<std::string, std::string>> environment_of(const NsysFile& file) 
   }
 }
 
+// When the session began, in Unix time. Events count from there: the diagnostic "Profiling has started." is at 0, and DIAGNOSTIC_EVENT's
+// times of before are negative. Empty in exports of before that table, and where it holds no such time.
+Result<std::optional<int64_t>> session_start(const NsysFile& file) {
+  constexpr std::string_view table = "TARGET_INFO_SESSION_START_TIME", column = "utcEpochNs";
+  if (!file.has(table, column)) {
+    return std::nullopt;
+  }
+  auto rows = NsysRows::select(file, table, {column});
+  if (!rows) {
+    return std::unexpected(rows.error());
+  }
+  const auto more = rows->next();
+  if (!more) {
+    return std::unexpected(more.error());
+  }
+  const auto start = *more ? rows->integer(0) : std::nullopt;
+  return start && *start > 0 ? start : std::nullopt;
+}
+
 Result<void> say_where_from(NsysImport& import) {
   const auto environment = environment_of(import.file);
   if (!environment) {
@@ -70,6 +91,14 @@ Result<void> say_where_from(NsysImport& import) {
   say("command", command_of(import.file));
   say("hostname", known("Hostname"));
   say("driver_version", known("NvDriverVersion"));
+  const auto start = session_start(import.file);
+  if (!start) {
+    return std::unexpected(start.error());
+  }
+  if (*start && import.files.alone) {
+    say("import.base_time_ns", std::to_string(**start));
+    import.files.unix_time = true;
+  }
   return {};
 }
 
@@ -132,8 +161,9 @@ Result<void> import_nsys(const std::vector<std::string>& paths, EventSink& sink)
     }
   }
   sink.on(Meta{"import.files", names});
-  sink.on(Meta{"import.clock",
-               files.alone ? "the file's own" : "each file has a clock of its own, on which its first event is at 0"});
+  sink.on(Meta{"import.clock", files.unix_time ? "the file's own: Unix time, less import.base_time_ns"
+                               : files.alone   ? "the file's own"
+                                               : "each file has a clock of its own, on which its first event is at 0"});
   return {};
 }
 

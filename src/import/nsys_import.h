@@ -39,6 +39,7 @@ struct NsysFiles {
   EventSink& sink;
   Entities entities;
   bool alone = true;      // one file: its times stay as they are
+  bool unix_time = false;  // import.base_time_ns was said
   uint64_t messages = 0;  // import.message.N
 };
 

@@ -92,6 +92,20 @@ TEST_F(Nsys, KernelsComeWithShapeStreamGraphAndNames) {
   EXPECT_TRUE(sink_.losses.size() == 3 && lost(LossKind::cupti_dropped) == 17 && lost(LossKind::unmatched) == 1);
 }
 
+TEST_F(Nsys, TheStartOfTheSessionIsUnixTime) {
+  const std::string table = "CREATE TABLE TARGET_INFO_SESSION_START_TIME (utcEpochNs INTEGER, utcTime TEXT);";
+  read("nsys_3_25.sql",
+       table + "INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES (1754324972242076786, '2025-08-04T16:29:32')");
+  EXPECT_EQ(sink_.meta.at("import.base_time_ns"), "1754324972242076786");
+  EXPECT_EQ(sink_.executions.at(0).start_ns, 1000);
+  for (const char* row : {"", "INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES (NULL, NULL)",
+                          "INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES (-5, NULL)",
+                          "INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES ('today', NULL)"}) {
+    read("nsys_3_25.sql", table + row);
+    EXPECT_FALSE(sink_.meta.contains("import.base_time_ns")) << row;
+  }
+}
+
 TEST_F(Nsys, TwoProcessesMeanTwoGpusByTheSameOrdinal) {
   read("nsys_3_25.sql");
   const Execution &first = sink_.executions[0], &other = sink_.executions[3];

@@ -77,7 +77,10 @@ std::string markdown_code(std::string_view raw, size_t max_columns) {
   std::string text = safe_text_middle(raw, max_columns);
   replace_all(text, "`", "\\x60");
   replace_all(text, "|", "\\x7c");
-  return text.find_first_not_of(' ') == std::string::npos ? "" : "`" + text + "`";
+  if (text.find_first_not_of(' ') == std::string::npos) {  // blanks alone would not be seen
+    replace_all(text, " ", "\\x20");
+  }
+  return text.empty() ? "" : "`" + text + "`";
 }
 
 std::string markdown_commands(const std::vector<std::string>& commands) {

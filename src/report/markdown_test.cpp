@@ -32,7 +32,8 @@ TEST(Markdown, TheBeginningOfALineIsNoMarkup) {
 TEST(Markdown, CodeCannotBeLeft) {
   EXPECT_EQ(markdown_code("f<int>(a, b)"), "`f<int>(a, b)`");
   EXPECT_EQ(markdown_code("a`b|c\nd"), "`a\\x60b\\x7cc\\nd`");
-  EXPECT_EQ(markdown_code(" "), "");
+  EXPECT_EQ(markdown_code("  "), "`\\x20\\x20`");
+  EXPECT_EQ(markdown_code(""), "");
   const std::string longest = markdown_code(std::string(100'000, 'x'), 20);
   EXPECT_EQ(longest, "`xxxxxxxxxx…xxxxxxxxx`");
 }

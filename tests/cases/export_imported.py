@@ -3,6 +3,7 @@
 KVET_DATA=FOLDER: real files of other people (nsys_*.sqlite, kineto_*.json.gz), which are not part of the project.
 """
 import csv
+import decimal
 import glob
 import gzip
 import json
@@ -81,3 +82,32 @@ def spans(folder):
         length = sum(int(re.search(r"end_time_unix_nano: (\d+)", span)[1]) -
                      int((re.search(r"start_time_unix_nano: (\d+)", span) or ["", "0"])[1]) for span in executions)
         check(close((len(executions), length), kernels_of(path)), f"{path}: {len(executions)}, {length}, not {kernels_of(path)}")
+
+
+def first_kernel_unix_ns(path):
+    """By the source alone; empty where it does not say."""
+    if path.endswith(".sqlite"):
+        return sqlite3.connect(f"file:{path}?mode=ro", uri=True).execute(
+            "SELECT utcEpochNs + (SELECT min(start) FROM CUPTI_ACTIVITY_KIND_KERNEL) FROM TARGET_INFO_SESSION_START_TIME").fetchone()[0]
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        trace = json.load(file, parse_float=decimal.Decimal)
+    first = min(event["ts"] for event in trace["traceEvents"] if event.get("cat", "").lower() == "kernel" and event.get("ph") == "X")
+    return int(trace.get("baseTimeNanoseconds", 0) + first * 1000)
+
+
+@case(data)
+def times_are_those_of_the_calendar(folder):
+    if not shutil.which("protoc"):
+        raise Skipped("needs protoc (Debian: apt-get install protobuf-compiler)")
+    for path in files():
+        out = os.path.join(folder, "traces")
+        error = kvet("export", path, "--format", "otlp", "--signals", "traces", "-o", out).expect(0).err
+        check("1970" not in error, f"{path}: {error}")
+        with open(out, "rb") as file:
+            text = subprocess.run(["protoc", f"--proto_path={TESTS}/data", "--decode=otlp.ExportTraceServiceRequest",
+                                   f"{TESTS}/data/otlp.proto"], stdin=file, capture_output=True, check=True).stdout.decode()
+        got = min(int(re.search(r"start_time_unix_nano: (\d+)", span)[1]) for span in text.split("    spans {\n")[1:]
+                  if "\n      kind: 5\n" in span)
+        expected = first_kernel_unix_ns(path)
+        check(abs(got - expected) <= 1, f"{path}: {got}, not {expected}")
+        print(f"{os.path.basename(path)}: first kernel at {got / 1e9:.3f} s since 1970")

@@ -310,3 +310,67 @@ def failures_are_said(folder):
         with open(os.path.join(folder, name), "w") as file:
             file.write("no library")
     export(capture, "--endpoint", receiver.url, LD_LIBRARY_PATH=folder).expect(UNAVAILABLE, "libcurl", "apt-get install")
+
+
+def delimited(field, content):
+    length, out = len(content), bytes([field << 3 | 2])
+    while length > 0x7f:
+        out, length = out + bytes([length & 0x7f | 0x80]), length >> 7
+    return out + bytes([length]) + content
+
+
+@case()
+def what_receivers_say_is_kept_apart_from_what_they_claim(folder):
+    capture = example_capture(folder)
+
+    def said(*answers):
+        receiver = Receiver(*answers)
+        outcome = export(capture, "--endpoint", receiver.url, "--signals", "metrics").expect(0)
+        receiver.close()
+        return outcome.err
+
+    rejected = b"\x08\x03"
+    error = said((200, {}, delimited(1, rejected + delimited(2, b"m" * 100_000))))
+    check("rejected 3 of" in error, f"the count of an answer that is longer than what is kept: {error[:300]}")
+    check(len(error) < 2000, f"{len(error)} letters of the receiver's")
+    error = said((200, {}, delimited(1, b"\x08" + b"\xff" * 8 + b"\x7f")))
+    check("the receiver claims to have rejected 9223372036854775807" in error, error)
+    check("receiver rejected" not in error, error)
+    error = said((200, {}, b"<html>welcome</html>"))
+    check("could not be read" in error, error)
+    error = said((200, {}, delimited(1, rejected + delimited(2, b"one\nkvet: error: two"))))
+    check("\nkvet: error" not in error and "one" in error, error)
+
+
+@case()
+def a_failure_is_one_line_with_the_receivers_reason(folder):
+    capture = example_capture(folder)
+    sql = sqlite3.connect(capture)
+    sql.execute("DELETE FROM meta WHERE key LIKE 'clock.%'")
+    sql.commit()
+    sql.close()
+    for answer, text in (((400, {}, b"no such tenant\r\nmore"), "status 400: no such tenant"),
+                         ((401, {}, b"\x08\x10\x12\x08no token"), "status 401: no token"),
+                         ((302, {"Location": "/elsewhere"}, b""), "/elsewhere")):
+        receiver = Receiver(answer)
+        error = export(capture, "--endpoint", receiver.url, "--signals", "metrics").expect(UNAVAILABLE, text).err
+        receiver.close()
+        check("1970" not in error and "more" not in error, error)
+    receiver = Receiver()
+    export(capture, "--endpoint", receiver.url, "--signals", "metrics").expect(0, "1970")
+    receiver.close()
+
+
+@case()
+def endpoints_and_headers_that_cannot_work_are_refused(folder):
+    capture = example_capture(folder)
+    for url in ("http://[::1", "http://127.0.0.1:99999", "http://127.0.0.1 :4318", "http://127.0.0.1\n", "http://127.0.0.1/?a=b",
+                "http://127.0.0.1/#a"):
+        export(capture, "--endpoint", url).expect(USAGE, "http")
+    receiver = Receiver()
+    for name in ("Content-Length", "host", "Transfer-Encoding", "content-type", "Connection"):
+        export(capture, "--endpoint", receiver.url, OTEL_EXPORTER_OTLP_HEADERS=f"{name}=1").expect(
+            USAGE, "OTEL_EXPORTER_OTLP_HEADERS", name)
+    check(not receiver.got, "something was sent")
+    export(capture, "--endpoint", receiver.url.replace("http", "HTTP"), "--signals", "metrics").expect(0)
+    receiver.close()

@@ -23,7 +23,7 @@ void add_claim(CLI::App& app, std::optional<double>& number, std::string& file) 
              number.reset();
              file = text;
            } else {
-             number = value_or_refuse(std::move(ratio));
+             number = value_or_refuse(ratio);
              file.clear();
            }
          },

@@ -12,6 +12,7 @@ namespace {
 constexpr Command table[] = {
     {"doctor", nullptr}, {"try", nullptr},     {"init", nullptr},    {"validate", nullptr}, {"record", nullptr},
     {"report", nullptr}, {"compare", nullptr}, {"kernels", nullptr}, {"sql", nullptr},      {"__sampler", nullptr},
+    {"import", nullptr}, {"merge", nullptr},   {"export", nullptr},
 };
 
 auto parse(std::vector<const char*> words) {

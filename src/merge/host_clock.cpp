@@ -18,6 +18,8 @@ constexpr size_t least_collectives = 3;  // two are always on a line
 // A wrong numbering holds the length of one step against that of another. Where steps vary, the right one is better by this
 // factor than any other; where they don't, lengths tell nothing.
 constexpr double clearly_better = 3;
+// By how much the time of day of two hosts may differ: NTP keeps it within milliseconds.
+constexpr int64_t wall_clock_error_ns = 10'000'000;
 constexpr int64_t largest_renumbering = 4096;  // operations that one recording missed at its beginning
 constexpr int64_t sampled = 128;  // pairs that a numbering is judged by
 constexpr int64_t tolerable_ns = 5'000'000;  // median residual beyond which the ends do not meet at all
@@ -137,12 +139,14 @@ std::optional<int64_t> numbering_of(const SharedSequence& reference, const Share
   }
   const double smallest = std::ranges::min_element(all, {}, &Numbering::mismatch_ns)->mismatch_ns;
   std::erase_if(all, [&](const Numbering& n) { return n.mismatch_ns > clearly_better * std::max(smallest, 1.0); });
-  if (all.size() > 1 && !expected_ns) {
-    return std::nullopt;  // as regular as a clock: any of them may be right
+  if (all.size() == 1) {
+    return all[0].shift;
   }
-  return std::ranges::min_element(
-             all, {}, [&](const Numbering& n) { return expected_ns ? std::abs(n.offset_ns - *expected_ns) : 0; })
-      ->shift;
+  // As regular as a clock: any of them may be right, and only one that the time of day singles out is believed.
+  std::erase_if(all, [&](const Numbering& n) {
+    return !expected_ns || std::abs(n.offset_ns - *expected_ns) > wall_clock_error_ns;
+  });
+  return all.size() == 1 ? std::optional(all[0].shift) : std::nullopt;
 }
 
 // The id of the communicator in "captured 3 of 00aa/split 0 color 1": its parts and captured nodes are numbered since it was made.

@@ -16,9 +16,9 @@ struct Job {
   std::vector<SharedSequence> reference, host;
 };
 
-// Collectives every 5 ms on average; `irregular`: steps vary, as they do. The host's ends are noise_ns off (standard deviation).
-Job planted(size_t count, bool irregular, double noise_ns, uint64_t seed = 7) {
-  std::mt19937_64 random(seed);
+// Collectives every 5 ms on average if `irregular`: steps vary, as they do. Else every `period_ns`. The host's ends are noise_ns off (standard deviation).
+Job planted(size_t count, bool irregular, double noise_ns, int64_t period_ns = 50'000'000) {
+  std::mt19937_64 random(7);
   std::exponential_distribution<double> more(1.0 / 1e6);
   std::normal_distribution<double> noise(0, noise_ns);
   Job job;
@@ -26,7 +26,7 @@ Job planted(size_t count, bool irregular, double noise_ns, uint64_t seed = 7) {
   job.host.push_back({"00aa", true, {}});
   int64_t time = 1'000'000'000;
   for (size_t i = 0; i < count; ++i) {
-    time += 4'000'000 + (irregular ? std::llround(more(random)) : 1'000'000);
+    time += irregular ? 4'000'000 + std::llround(more(random)) : period_ns;
     const int64_t seen =
         time + shift_ns + std::llround(drift * static_cast<double>(time)) + std::llround(noise(random));
     job.reference[0].elements.push_back({time, 1, true, true});
@@ -82,9 +82,15 @@ TEST(HostClock, WhatIsAsRegularAsAClockNeedsTheTimeOfDay) {
   auto& elements = job.host[0].elements;
   elements.erase(elements.begin(), elements.begin() + 5);
   EXPECT_FALSE(align(job.reference, job.host, {}));
-  const auto clock = align(job.reference, job.host, shift_ns + 1'900'000);  // wrong by less than half a step
+  const auto clock = align(job.reference, job.host, shift_ns + 8'000'000);  // as good as NTP
   ASSERT_TRUE(clock);
   EXPECT_LT(worst_error(job, *clock), 1500);
+}
+
+TEST(HostClock, TheTimeOfDayDecidesNothingAboutShortPeriods) {
+  Job job = planted(200, false, 0, 500'000);
+  job.host[0].from_the_first = false;
+  EXPECT_FALSE(align(job.reference, job.host, shift_ns - 7'000'000));
 }
 
 TEST(HostClock, OtherKindsOfOperationsAreNotPaired) {

@@ -29,7 +29,7 @@ Result<std::string> read_bounded(const std::string& path, size_t most_bytes, con
   }
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(::fdopen(opened->get(), "rb"), &std::fclose);
   if (!file) {
-    return fail(ErrorKind::bad_input, std::strerror(errno), path);
+    return fail(ErrorKind::bad_input, std::strerror(errno), path, "Check the name and the permissions");
   }
   static_cast<void>(opened->release());  // it is the stream's now
   // What grows meanwhile is read as far as it was when it was opened.

@@ -1,5 +1,7 @@
 #include "import/entities.h"
 
+#include <algorithm>
+
 namespace kvet::importing {
 namespace {
 
@@ -85,10 +87,15 @@ void Entities::describe(DeviceId id, const Device& facts) {
 }
 
 ShapeId Entities::shape(const KernelShape& shape) {
-  if (const auto known = shapes_.find(shape); known != shapes_.end()) {
+  KernelShape defined = shape;
+  for (auto* size : {&defined.grid, &defined.block}) {
+    if (std::ranges::find(*size, 0U) != size->end()) {
+      *size = {};  // with one axis unknown, all of it is
+    }
+  }
+  if (const auto known = shapes_.find(defined); known != shapes_.end()) {
     return known->second;
   }
-  KernelShape defined = shape;
   defined.id = ShapeId{static_cast<uint32_t>(shapes_.size())};
   sink_.on(defined);
   shapes_.emplace(defined, defined.id);

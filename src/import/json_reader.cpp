@@ -290,7 +290,11 @@ std::string_view JsonReader::number() {
   const std::string_view text{kept_, static_cast<size_t>(at_ - kept_)};
   kept_ = nullptr;
   if (!is_number(text)) {
-    throw JsonFault("a number is expected", position() - text.size());
+    const uint64_t where = position() - text.size();
+    if (peek() == 0 && at_ == end_) {
+      throw JsonFault("a number is expected, and it ends", where);
+    }
+    throw JsonValueFault("a number is expected", where);
   }
   return text;
 }

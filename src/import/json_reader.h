@@ -25,6 +25,10 @@ struct JsonFault : std::runtime_error {
   JsonFault(const std::string& what, uint64_t where) : std::runtime_error(what), position(where) {}
   uint64_t position;  // byte, from 0, after decompression
 };
+// The JSON goes on, with a value of another kind than must stand there.
+struct JsonValueFault : JsonFault {
+  using JsonFault::JsonFault;
+};
 // The stream itself failed.
 struct SourceFault : std::runtime_error {
   explicit SourceFault(Error cause) : std::runtime_error(cause.what), error(std::move(cause)) {}

@@ -2,10 +2,8 @@
 #include "import/kineto.h"
 
 #include <fmt/core.h>
-#include <sys/stat.h>
 
 #include <algorithm>
-#include <map>
 
 #include "import/entities.h"
 #include "import/formats.h"
@@ -31,6 +29,14 @@ Result<KinetoTrace> read_one(const KinetoInput& input, EventSink* sink, Entities
   if (!facts->has_events) {
     return fail(ErrorKind::bad_input, "is JSON without \"traceEvents\", so no trace", input.name,
                 "Give what `torch.profiler` wrote with export_chrome_trace");
+  }
+  if (const auto rank = facts->rank, ranks = facts->ranks;
+      (rank && *rank < 0) || (ranks && *ranks < 1) || (rank && ranks && *rank >= *ranks)) {
+    return fail(
+        ErrorKind::bad_input,
+        fmt::format("says in its distributedInfo that it is of rank {}{}: there is no such rank",
+                    rank ? fmt::format("{}", *rank) : "(none)", ranks ? fmt::format(" of a world of {}", *ranks) : ""),
+        input.name, "Profile again, or mend \"rank\" and \"world_size\" there");
   }
   events.finish(*facts);
   if (facts->kernels == 0) {
@@ -97,12 +103,7 @@ Result<void> import_traces(const std::vector<KinetoInput>& inputs, EventSink& si
 
 Result<void> import_kineto(const std::vector<std::string>& paths, EventSink& sink) {
   std::vector<KinetoInput> inputs;
-  std::map<std::pair<dev_t, ino_t>, std::string> seen;
   for (const std::string& path : paths) {
-    struct stat status{};
-    if (::stat(path.c_str(), &status) == 0 && !seen.try_emplace({status.st_dev, status.st_ino}, path).second) {
-      return fail(ErrorKind::bad_input, "is given twice", path, "Give each rank's file once");
-    }
     inputs.push_back({path, [path] { return open_bytes(path); }});
   }
   return import_traces(inputs, sink);

@@ -102,7 +102,8 @@ Result<DeviceId> KinetoEvents::device_of(const KinetoEvent& event) {
   if (added) {
     if (devices_.size() > most_devices) {
       return fail(ErrorKind::bad_input,
-                  fmt::format("names more than {} devices, the last at byte {}", most_devices, event.position), path_);
+                  fmt::format("names more than {} devices, the last at byte {}", most_devices, event.position), path_,
+                  "No machine has as many: profile again, or import the ranks' own files");
     }
     // CUDA_VISIBLE_DEVICES gives each process ordinals of its own: the same number in another file is another device.
     known->second = entities_->device(fmt::format("file {}", file_), ordinal);

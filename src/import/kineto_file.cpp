@@ -109,7 +109,7 @@ void TraceReader::device() {
     }
   }
   if (facts_.devices.size() == most_devices) {
-    reader_.fail(fmt::format("there are more than {} devices", most_devices));
+    throw JsonValueFault(fmt::format("there are more than {} devices", most_devices), reader_.position());
   }
   facts_.devices.push_back(std::move(device));
 }
@@ -185,6 +185,11 @@ Result<KinetoFacts> read_trace(ByteSource& source, const std::string& name,
                                const std::function<Result<void>(const KinetoEvent&)>& on_event) {
   try {
     return TraceReader(source, on_event).read();
+  } catch (const JsonValueFault& fault) {
+    return fail(
+        ErrorKind::bad_input,
+        fmt::format("holds what no trace of the PyTorch profiler does: {}, at byte {}", fault.what(), fault.position),
+        name, "Profile again, or mend what stands there");
   } catch (const JsonFault& fault) {
     return fail(ErrorKind::bad_input,
                 fmt::format("is not a whole PyTorch profiler trace: {}, at byte {}", fault.what(), fault.position),

@@ -2,6 +2,8 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "import/kineto.h"
 #include "import/kineto_collectives.h"
 #include "import/recording_sink.h"
@@ -88,6 +90,20 @@ TEST(KinetoRanks, JobsOfDifferentSizesAreRefused) {
   const auto done = import_ranks({rank(0, 2, "100", ""), rank(1, 8, "100", "")}, sink);
   ASSERT_FALSE(done);
   EXPECT_NE(done.error().what.find("8 ranks"), std::string::npos);
+}
+
+TEST(KinetoRanks, RanksThatCannotBeAreRefused) {
+  for (const auto& [number, of, why] : {std::tuple{5, 2, "rank 5 of a world of 2"},
+                                        {-5, 2, "rank -5"},
+                                        {2, 2, "rank 2 of a world of 2"},
+                                        {0, 0, "world of 0"}}) {
+    RecordingSink sink;
+    const auto done = import_ranks({rank(number, of, "100", "")}, sink);
+    ASSERT_FALSE(done) << why;
+    EXPECT_NE(done.error().what.find(why), std::string::npos) << done.error().what;
+    EXPECT_EQ(done.error().subject, "rank0.json");
+    EXPECT_FALSE(done.error().advice.empty());
+  }
 }
 
 TEST(KinetoRanks, PlaceInAGroup) {

@@ -249,6 +249,16 @@ TEST(Kineto, BadFilesAreRefusedWithTheirPosition) {
   }
 }
 
+TEST(Kineto, AWrongValueIsNoTruncatedFile) {
+  for (const char* value : {"NaN", "-Infinity", "\"soon\"", "null"}) {
+    const Error error = refused(trace(kernel("k", value, "1")));
+    EXPECT_NE(error.what.find("a number is expected, at byte"), std::string::npos) << error.what;
+    EXPECT_EQ(error.advice.find("finish writing"), std::string::npos) << value;
+  }
+  const std::string good = trace(kernel("k", "100", "1"));
+  EXPECT_NE(refused(good.substr(0, good.find("100"))).advice.find("finish writing"), std::string::npos);
+}
+
 TEST(Kineto, TwoProcessesInOneFileAreRefused) {
   const Error error = refused(trace(kernel("k", "1", "1") + "," + call("cudaLaunchKernel", "cuda_runtime", 1, 10) +
                                     "," + call("cudaLaunchKernel", "cuda_runtime", 2, 20)));

@@ -12,6 +12,7 @@
 namespace kvet::importing {
 namespace {
 
+constexpr const char* write_again = "Write it again: ncu --import FILE --csv > NEW.csv";
 constexpr size_t most_devices = 256;
 constexpr double most_percent = 101;  // rounding
 constexpr double largest = 1e18;      // of anything that one launch can do
@@ -73,7 +74,7 @@ Result<void> NcuLaunches::begin(const NcuTable& row) {
     if (name != profile_.kernels[launch_.kernel]) {
       return fail(ErrorKind::bad_input,
                   fmt::format("launch {} has two kernel names", printable(std::get<2>(key)).substr(0, 60)),
-                  where(row.line()));
+                  where(row.line()), write_again);
     }
     return {};
   }
@@ -123,12 +124,13 @@ Result<void> NcuLaunches::add(std::string_view name, std::string_view unit, std:
       return {};
     }
     return fail(ErrorKind::bad_input,
-                fmt::format("{} is in '{}', which is no unit of it", name, printable(unit).substr(0, 40)), where(line));
+                fmt::format("{} is in '{}', which is no unit of it", name, printable(unit).substr(0, 40)), where(line),
+                write_again);
   }
   const auto number = locale_number(text, decimal_);
   if (!number || !std::isfinite(*number)) {
     return fail(ErrorKind::bad_input, fmt::format("{} is '{}', not a number", name, printable(text).substr(0, 40)),
-                where(line));
+                where(line), write_again);
   }
   const double value = *number * *factor * metric->factor;
   const bool percent = metric->dimension == NcuDimension::percent;
@@ -136,12 +138,13 @@ Result<void> NcuLaunches::add(std::string_view name, std::string_view unit, std:
     return fail(
         ErrorKind::bad_input,
         fmt::format("{} is {} {}, which cannot be", name, printable(text).substr(0, 40), printable(unit).substr(0, 40)),
-        where(line));
+        where(line), write_again);
   }
   const auto index = static_cast<size_t>(metric - metrics.begin());
   auto& slot = values_[static_cast<size_t>(metric->figure)];
   if (slot && slot->metric == index && slot->value != value) {
-    return fail(ErrorKind::bad_input, fmt::format("{} has another value in line {}", name, slot->line), where(line));
+    return fail(ErrorKind::bad_input, fmt::format("{} has another value in line {}", name, slot->line), where(line),
+                write_again);
   }
   if (!slot || index < slot->metric) {
     slot = Value{value, index, line};
@@ -198,7 +201,8 @@ Result<void> NcuLaunches::close() {
     }
   }
   if (profile_.devices.size() >= most_devices) {
-    return fail(ErrorKind::bad_input, fmt::format("names more than {} devices", most_devices), where(launch_.line));
+    return fail(ErrorKind::bad_input, fmt::format("names more than {} devices", most_devices), where(launch_.line),
+                write_again);
   }
   launch_.device = device_index(device_);
   profile_.launches.push_back(launch_);

@@ -21,10 +21,6 @@ namespace {
 
 constexpr const char* export_again = "Export it again with `nsys export --type sqlite`";
 
-// The output of the profiled program lies in one string, which may be large. A broken chain of pages can claim any length,
-// which the size of the file bounds too.
-constexpr uint64_t longest_value_bytes = 64u << 20;
-
 // Names and values of a few hundred facts; more is not what Nsight Systems writes.
 constexpr size_t most_facts = 100'000;
 constexpr size_t longest_fact_bytes = 4096;

@@ -13,6 +13,10 @@
 
 namespace kvet::importing {
 
+// The output of the profiled program lies in one string, which may be large. A broken chain of pages can claim any length,
+// which the size of the file bounds too.
+inline constexpr uint64_t longest_value_bytes = 64u << 20;
+
 class NsysFile {
  public:
   // Errors are bad_input: no file, truncated, in use, damaged, not an export of Nsight Systems, views or triggers in it.

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -56,6 +57,13 @@ struct NsysImport {
   int64_t shift_ns = 0;   // added to every time
   std::optional<Times> span;  // of everything that was delivered
 
+  // The one process of the file that uses CUDA, as a serialized id, for rows that do not name theirs. Empty: there are
+  // several, or none is known.
+  std::optional<int64_t> only_process();
+  std::optional<std::optional<int64_t>> only_process_;  // once it was looked for
+  std::map<std::string_view, uint64_t>
+      unread_kernels;  // rows of kernels that were set aside, by what is wrong with them
+
   uint64_t kernels = 0, graph_kernels = 0, calls = 0, graph_launches = 0, ranges = 0, switches = 0;
   uint64_t nccl_ranges = 0;
   std::unordered_set<int64_t> kernel_names;  // ids in StringIds
@@ -68,7 +76,7 @@ struct NsysImport {
   // The process of a serialized id. Its name comes from PROCESSES.
   ProcessId process(const GlobalId& id);
   std::unordered_map<uint64_t, std::string> process_names;  // by machine << 32 | pid
-  std::unordered_map<uint64_t, ProcessId> processes;        // the same, of those that were delivered
+  std::unordered_map<uint64_t, ProcessId> processes;  // the same, of those that were delivered
 };
 
 [[nodiscard]] constexpr uint64_t correlation_key(ProcessId process, uint32_t correlation) {

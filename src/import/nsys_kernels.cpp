@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <array>
+#include <expected>
 #include <string_view>
 
 #include "import/nsys_import.h"
@@ -86,24 +87,41 @@ struct Placed {
   DeviceId device;
   uint32_t context = 0, stream = 0, correlation = 0;
 };
-std::optional<Placed> placed(NsysImport& import, NsysRows& rows) {
+// A row that cannot be placed is counted as lost; the error says what is wrong with it.
+std::expected<Placed, std::string_view> placed(NsysImport& import, NsysRows& rows) {
+  const auto lost = [&](LossKind kind, std::string_view why) {
+    import.lose(kind);
+    return std::unexpected(why);
+  };
   const auto ordinal = rows.number<uint32_t>(device);
-  const auto serialized = rows.integer(process);
   const auto in_stream = rows.number<uint32_t>(stream);
   const auto in_context = rows.number<uint32_t>(context);
   if (!ordinal || !in_stream || !in_context) {
-    import.lose(LossKind::unknown_record);
-    return std::nullopt;
+    return lost(LossKind::unknown_record, !ordinal     ? "their deviceId is absent or out of range"
+                                          : !in_stream ? "their streamId is absent or out of range"
+                                                       : "their contextId is absent or out of range");
   }
-  const auto when = import.times(rows.integer(start), rows.integer(end));
-  if (!when) {
-    return std::nullopt;
+  auto serialized = rows.integer(process);
+  if (!serialized) {
+    serialized = import.only_process();
   }
-  const GlobalId id = global_id(serialized.value_or(0));
+  if (!serialized) {
+    return lost(
+        LossKind::unknown_record,
+        "they cannot be told apart by process: they name none (globalPid), and the file does not hold just one");
+  }
+  const auto from = rows.integer(start), until = rows.integer(end);
+  const auto when = import.times(from, until);
+  if (!when) {  // which counted it
+    return std::unexpected(!from || !until             ? "they have no start or no end"
+                           : *from == 0 && *until == 0 ? "their start and end are 0, which is not known"
+                           : *until < *from            ? "they end before they start"
+                                                       : "their times are months away from the others");
+  }
+  const GlobalId id = global_id(*serialized);
   const auto on = import.devices.of(id.machine, id.pid, *ordinal);
   if (!on) {
-    import.lose(LossKind::table_full);
-    return std::nullopt;
+    return lost(LossKind::table_full, "they name more devices than a machine has");
   }
   Placed result{*when,       import.process(id), *on,
                 *in_context, *in_stream,         rows.number<uint32_t>(correlation).value_or(0)};
@@ -224,7 +242,9 @@ Result<void> read_kernels(NsysImport& import) {
       return {};
     }
     const auto where = placed(import, *rows);
-    if (where) {
+    if (!where) {
+      ++import.unread_kernels[where.error()];
+    } else {
       Execution execution;
       execution.process = where->process;
       execution.device = where->device;

@@ -51,6 +51,29 @@ Result<WholeGraphs> whole_graphs(NsysImport& import) {
   }
 }
 
+// Why there are rows of kernels and none could be read.
+std::unexpected<Error> refuse_unread(const NsysImport& import) {
+  constexpr std::string_view table = "CUPTI_ACTIVITY_KIND_KERNEL";
+  std::string absent, reasons;
+  for (const std::string_view column : {"start", "end", "deviceId", "contextId", "streamId"}) {
+    if (!import.file.has(table, column)) {
+      absent += fmt::format("{}{}", absent.empty() ? "" : ", ", column);
+    }
+  }
+  if (!absent.empty()) {
+    return import.file.refuse(fmt::format("table {} lacks what places a kernel: it has no column {}", table, absent),
+                              "Export it again with `nsys export --type sqlite`");
+  }
+  uint64_t all = 0;
+  for (const auto& [why, count] : import.unread_kernels) {
+    all += count;
+    reasons += fmt::format("{}{}, {}", reasons.empty() ? "" : "; ", count, why);
+  }
+  return import.file.refuse(
+      fmt::format("has {} rows in table {}, of which none could be read: {}", all, table, reasons),
+      "Export it again with `nsys export --type sqlite`; if that says the same, profile again");
+}
+
 // Nsight Systems traces a graph as a whole unless told otherwise: nothing of what runs inside it is in the file.
 Result<void> graphs(NsysImport& import) {
   const auto whole = whole_graphs(import);
@@ -59,6 +82,9 @@ Result<void> graphs(NsysImport& import) {
   }
   const bool hidden = whole->launches > 0 || (import.graph_launches > 0 && import.graph_kernels == 0);
   const std::string flag = "Profile again with `nsys profile --cuda-graph-trace=node`";
+  if (import.kernels == 0 && !import.unread_kernels.empty()) {
+    return refuse_unread(import);
+  }
   if (import.kernels == 0) {
     if (hidden) {
       return import.file.refuse(

@@ -31,6 +31,11 @@ Result<bool> NsysRows::next() {
   switch (sqlite3_step(statement_.get())) {
     case SQLITE_ROW: break;
     case SQLITE_DONE: return false;
+    case SQLITE_TOOBIG:
+      return file_->refuse(
+          fmt::format("table {}, row {}: a value claims more than the file, or the {} MiB that are read, can hold",
+                      table_, rows_, longest_value_bytes >> 20),
+          "Export it again with `nsys export --type sqlite`; take out that row if it stays");
     default: return std::unexpected(database::sqlite_error(file_->database(), file_->path(), ErrorKind::bad_input));
   }
   // A row takes five bytes at least (file format, sections 1.6 and 2.1), and a text its length: a tree whose pages point to

@@ -348,6 +348,50 @@ TEST_F(Nsys, LongAndInvalidNamesArrive) {
   EXPECT_GE(sink_.text(shape(sink_.executions[0]).name).size(), 100000u);
 }
 
+// The table of kernels without its constraints.
+constexpr const char* loose =
+    "ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL RENAME TO old; CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL AS SELECT * FROM "
+    "old; "
+    "DROP TABLE old; UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET ";
+
+TEST_F(Nsys, KernelsThatCannotBeReadAreRefusedWithTheReason) {
+  for (const char* column : {"start", "end", "deviceId", "contextId", "streamId"}) {
+    write("nsys_3_0.sql", std::string("ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL RENAME COLUMN ") + column + " TO other");
+    expect_refused(std::string("it has no column ") + column);
+  }
+  write("nsys_3_0.sql", std::string(loose) + "start = NULL");
+  expect_refused(
+      "2 rows in table CUPTI_ACTIVITY_KIND_KERNEL, of which none could be read: 2, they have no start or no end");
+  write("nsys_3_0.sql", std::string(loose) + "start = 0, end = 0");
+  expect_refused("2, their start and end are 0");
+  write("nsys_3_0.sql", std::string(loose) + "end = start - 1 WHERE correlationId = 5;" +
+                            "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET deviceId = -1 WHERE correlationId = 6");
+  expect_refused("1, they end before they start");
+  expect_refused("1, their deviceId is absent or out of range");
+}
+
+TEST_F(Nsys, KernelsThatNameNoProcessAreOfTheOnlyOne) {
+  const std::string rename = "ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL RENAME COLUMN globalPid TO other;";
+  read("nsys_3_0.sql", rename);
+  ASSERT_EQ(sink_.executions.size(), 2u);
+  ASSERT_FALSE(sink_.api_calls.empty());
+  EXPECT_EQ(sink_.executions[0].process, sink_.api_calls[0].process);
+  for (const Process& process : sink_.processes) {
+    EXPECT_EQ(process.pid, 300);
+  }
+  EXPECT_EQ(lost(LossKind::unknown_record), 0u);
+  write("nsys_3_25.sql", rename);
+  expect_refused("4, they cannot be told apart by process");
+}
+
+TEST_F(Nsys, WithOneAxisUnknownTheGridIs) {
+  read("nsys_3_0.sql", std::string(loose) + "gridX = NULL WHERE correlationId = 5");
+  ASSERT_EQ(sink_.executions.size(), 2u);
+  EXPECT_EQ(shape(sink_.executions[0]).grid, (std::array<uint32_t, 3>{}));
+  EXPECT_EQ(shape(sink_.executions[0]).block, (std::array<uint32_t, 3>{64, 1, 1}));
+  EXPECT_EQ(shape(sink_.executions[1]).grid, (std::array<uint32_t, 3>{10, 1, 1}));
+}
+
 TEST_F(Nsys, WhatNsightSystemsNeverWritesIsRefused) {
   write("nsys_3_0.sql", "CREATE VIEW v AS SELECT 1");
   expect_refused("holds a view 'v'");

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -85,6 +86,38 @@ Result<void> find_times(NsysImport& import) {
   std::erase_if(starts, [&](int64_t start) { return far_apart(start, import.middle_ns); });
   import.shift_ns = starts.empty() ? 0 : -*std::ranges::min_element(starts);
   return {};
+}
+
+std::optional<int64_t> NsysImport::only_process() {
+  if (only_process_) {
+    return *only_process_;
+  }
+  only_process_.emplace();
+  constexpr int64_t thread_bits = 0xffffff;
+  // Who calls CUDA; where no calls were recorded, who was seen at all. What cannot be read is refused by whoever reads that
+  // table for its own sake.
+  std::set<int64_t> found;
+  const auto look = [&](std::string_view table, std::string_view column) {
+    if (!file.has(table, column)) {
+      return;
+    }
+    if (auto rows = NsysRows::select(file, table, {column})) {
+      for (auto more = rows->next(); more && *more && found.size() < 2; more = rows->next()) {
+        if (const auto id = rows->integer(0)) {
+          found.insert(*id & ~thread_bits);
+        }
+      }
+    }
+  };
+  look("CUPTI_ACTIVITY_KIND_RUNTIME", "globalTid");
+  look("CUPTI_ACTIVITY_KIND_DRIVER", "globalTid");
+  if (found.empty()) {
+    look("PROCESSES", "globalPid");
+  }
+  if (found.size() == 1) {
+    *only_process_ = *found.begin();
+  }
+  return *only_process_;
 }
 
 ProcessId NsysImport::process(const GlobalId& id) {

@@ -13,6 +13,7 @@ struct Claim {
   std::string format;  // "KernelBench", "FlashInfer trace", …
   std::string file, id;
   std::string where;  // in the file: "line 3", "benchmarks[0].states[2]"
+  bool known_correct = true;  // false: the file leaves open whether the measured kernel computes the right thing
 };
 
 }  // namespace kvet

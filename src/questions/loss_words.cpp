@@ -2,7 +2,37 @@
 
 namespace kvet::questions {
 
-LossWords explain_loss(LossKind kind) {
+namespace {
+
+// What another tool recorded and an importer could not use: nothing that kvet's own recording explains.
+LossWords explain_imported(LossKind kind) {
+  switch (kind) {
+    case LossKind::cupti_dropped:
+      return {"the tool that made the file dropped them", "record a shorter part with it, or less of it"};
+    case LossKind::bad_time:
+      return {
+          "their times are absent, zero, inverted or out of range",
+          "many of them point to a fault of the tool that made the file: profile again, with a newer one if there is"};
+    case LossKind::table_full:
+      return {"they name more devices than a machine has", "the file may be damaged: export it again"};
+    case LossKind::unknown_record:
+      return {"a value that places them is absent from the file or out of range",
+              "export the file again, with the version of the tool that recorded it"};
+    case LossKind::unmatched:
+      return {"a begin without an end, or an end without a begin", "expected where the profiler started or stopped"};
+    case LossKind::unjoined:
+      return {"they name a text or a thread that is not in the file",
+              "the file is not whole: export it again; what they name stays unknown until then"};
+    default: return {"the file does not hold all of them", "profile again"};
+  }
+}
+
+}  // namespace
+
+LossWords explain_loss(Source source, LossKind kind) {
+  if (source == Source::imported) {
+    return explain_imported(kind);
+  }
   switch (kind) {
     case LossKind::cupti_dropped:
       return {"CUPTI had no buffer for them",

@@ -10,7 +10,7 @@ namespace kvet::questions {
 struct LossWords {
   std::string_view what, advice;
 };
-[[nodiscard]] LossWords explain_loss(LossKind kind);
+[[nodiscard]] LossWords explain_loss(Source source, LossKind kind);
 [[nodiscard]] std::string_view source_name(Source source);
 
 }  // namespace kvet::questions

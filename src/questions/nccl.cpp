@@ -262,7 +262,7 @@ std::vector<Finding> Report::write() {
                  : analysis_.matches.sequences_contradictory > 0
                      ? "the ranks' collectives could not be matched: they never overlap in time"
                      : "no collective was seen on two ranks",
-                 record_all_ranks);
+                 capture_.fact("tier") == "imported" ? merge_the_ranks : record_all_ranks);
   } else {
     add_kinds();
     add_matching();

@@ -67,7 +67,7 @@ NcclAnalysis analyse_collectives(const Capture& capture) {
   return analysis;
 }
 
-std::optional<std::pair<std::string, std::string>> no_answer(const Capture&, const NcclAnalysis& analysis,
+std::optional<std::pair<std::string, std::string>> no_answer(const Capture& capture, const NcclAnalysis& analysis,
                                                              const KernelSet& kernels) {
   const auto& is_nccl = analysis.collectives.shape_is_nccl;
   for (size_t shape = 0; shape < is_nccl.size(); ++shape) {
@@ -79,7 +79,8 @@ std::optional<std::pair<std::string, std::string>> no_answer(const Capture&, con
     return std::pair{"no collective ran while this was recorded", "Record a workload that uses NCCL"};
   }
   if (analysis.measured.empty()) {
-    return std::pair{"it takes collectives that are matched across ranks", record_all_ranks};
+    return std::pair{"it takes collectives that are matched across ranks",
+                     capture.fact("tier") == "imported" ? merge_the_ranks : record_all_ranks};
   }
   return std::nullopt;
 }

@@ -17,6 +17,11 @@ namespace kvet::questions {
 inline constexpr const char* all_collectives = "collectives: all";
 inline constexpr const char* record_all_ranks =
     "Record the launcher that starts all ranks: `kvet record -- torchrun ...`";
+// Ranks whose clocks are milliseconds apart, which an import leaves as they are.
+inline constexpr const char* merge_the_ranks =
+    "Where the ranks' clocks differ, import each rank's file into a capture of its own; `kvet merge` of these aligns "
+    "their "
+    "clocks by the ends of collectives";
 
 // What is measured of one rank's part in one matched collective.
 struct Measured {

@@ -75,10 +75,7 @@ void add_losses(std::vector<Finding>& findings, const Capture& capture) {
       all == 0 ? std::string{"Nothing was lost."} : fmt::format("{:.0f} records were lost; by source below.", all)));
   for (const auto& [key, count] : counts) {
     if (count > 0) {
-      const LossWords explanation =
-          key == std::pair{Source::imported, LossKind::cupti_dropped}
-              ? LossWords{"the tool that made the file dropped them", "record a shorter part with it, or less of it"}
-              : explain_loss(key.second);
+      const LossWords explanation = explain_loss(key.first, key.second);
       Finding finding =
           found(Question::capture, "quality.loss", "", count, "count", Evidence::measured,
                 static_cast<uint64_t>(std::min(count, 1e18)),

@@ -49,6 +49,26 @@ class Quality : public testing::Test {
   uint64_t observations = 0;
 };
 
+TEST_F(Quality, LossesOfAnImportAreNotBlamedOnARecording) {
+  const LossKind kinds[] = {LossKind::cupti_dropped,  LossKind::bad_time,  LossKind::table_full,
+                            LossKind::unknown_record, LossKind::unmatched, LossKind::unjoined};
+  for (const LossKind kind : kinds) {
+    device.capture.losses.push_back(
+        {.source = Source::imported, .kind = kind, .process = {}, .count = 1, .first_ns = {}, .last_ns = {}});
+  }
+  size_t seen = 0;
+  for (const Finding& finding : quality(device.capture)) {
+    if (finding.id == "quality.loss") {
+      ++seen;
+      EXPECT_EQ(finding.advice.find("CUPTI"), std::string::npos) << finding.advice;
+      EXPECT_EQ(finding.advice.find("edges of a recording"), std::string::npos) << finding.advice;
+      EXPECT_EQ(finding.advice.find("kvet"), std::string::npos) << finding.advice;
+      EXPECT_FALSE(finding.advice.empty());
+    }
+  }
+  EXPECT_EQ(seen, std::size(kinds));
+}
+
 TEST_F(Quality, WhatAnImportedFileLacksIsSaidWithTheFlagThatAddsIt) {
   device.capture.meta["tier"] = "imported";
   device.capture.meta["import.format"] = "a profile";

@@ -182,7 +182,8 @@ void tell_losses(TrackBook& book) {
     slice.track = track->at(span.from, span.to);
     slice.start_ns = span.from;
     slice.end_ns = span.to;
-    slice.name = book.name(fmt::format("{}: {}", source_name(loss->source), explain_loss(loss->kind).what));
+    slice.name =
+        book.name(fmt::format("{}: {}", source_name(loss->source), explain_loss(loss->source, loss->kind).what));
     slice.category = "loss";
     slice.arguments = arguments;
     book.sink.on(slice);

@@ -280,6 +280,9 @@ Result<void> annotate(const Plan& plan, const BlockResult& result, const std::st
   if (const auto& claim = plan.claim_source) {
     facts.push_back({"experiment.claim_source", fmt::format("{}\n{}\n{}", claim->format, claim->file, claim->id)});
     facts.push_back({"experiment.claim_device", claim->device});
+    if (!claim->known_correct) {
+      facts.push_back({"experiment.claim_unverified", "1"});
+    }
     if (claim->baseline_ns && claim->candidate_ns) {
       facts.push_back({"experiment.claim_ns", fmt::format("{},{}", *claim->baseline_ns, *claim->candidate_ns)});
     }

@@ -182,7 +182,7 @@ class TableReader {
 };
 
 // A number, or FILE#ID: then `file` gets the text, to be read once the plan is known to be well-formed.
-void read_claim(TableReader& reader, std::optional<double>& claim, std::string& file) {
+void read_claim(TableReader& reader, const std::string& folder, std::optional<double>& claim, std::string& file) {
   const toml::node* node = reader.take("claim");
   if (node == nullptr) {
     return;
@@ -192,7 +192,7 @@ void read_claim(TableReader& reader, std::optional<double>& claim, std::string& 
   } else if (auto written = node->value_exact<std::string>()) {
     if (auto value = parse_claim(*written)) {
       claim = *value;
-    } else if (importing::names_a_claim_file(*written)) {
+    } else if (importing::names_a_claim_file(*written, folder)) {
       file = *written;
     } else {
       reader.wrong(*node, "claim", "= \"" + *written + "\": " + value.error().what, value.error().advice);
@@ -268,7 +268,7 @@ class PlanReader {
 
   std::optional<Error> read() {
     TableReader top(root_, "", plan_.path, error_);
-    read_claim(top, plan_.claim, claim_file);
+    read_claim(top, plan_.folder, plan_.claim, claim_file);
     read_kernels(top, plan_.kernels);
     uint32_t fixed = 0;
     top.count("quads", fixed, 1, 10000);

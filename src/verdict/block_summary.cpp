@@ -53,6 +53,7 @@ std::optional<Claim> claim_source_of(const Capture& capture, double ratio) {
   claim.file = source.substr(first + 1, second - first - 1);
   claim.id = source.substr(second + 1);
   claim.device = capture.fact("experiment.claim_device");
+  claim.known_correct = capture.fact("experiment.claim_unverified").empty();
   if (const std::vector<double> times = positive_numbers(capture.fact("experiment.claim_ns")); times.size() == 2) {
     claim.baseline_ns = times[0];
     claim.candidate_ns = times[1];

@@ -48,6 +48,10 @@ std::vector<Cause> check_claim(const Claim& claim, const std::vector<const Block
                         fmt::format("claim measured on {}, captures on {}", claim.device, *others.begin()),
                         "measure the claim on the GPU that the workload runs on"});
   }
+  if (!claim.known_correct) {
+    cautions.push_back({"claim_unverified", "not known to be correct: the file does not say that the result is right",
+                        "test the candidate's results before its speed counts"});
+  }
   const double baseline = mean_execution_ns(blocks, Arm::baseline),
                candidate = mean_execution_ns(blocks, Arm::candidate);
   if (claim.baseline_ns && claim.candidate_ns && baseline > 0 && candidate > 0) {

@@ -8,7 +8,7 @@
 
 namespace kvet::verdict {
 
-// Cautions: "claim_other_gpu", and "claim_units" where both times of the claim lie at least ten times above, or below, the set's mean
+// Cautions: "claim_other_gpu", "claim_unverified" where the file leaves open whether the result is right, and "claim_units" where both times of the claim lie at least ten times above, or below, the set's mean
 // device time per execution in its arm.
 std::vector<Cause> check_claim(const Claim& claim, const std::vector<const BlockSummary*>& blocks);
 

@@ -30,6 +30,13 @@ TEST(ClaimCheck, AnotherGpuIsSaid) {
   EXPECT_TRUE(Blocks().check({.ratio = 2}).empty());
 }
 
+TEST(ClaimCheck, AResultThatNobodyTestedIsSaid) {
+  const auto cautions = Blocks().check({.ratio = 2, .known_correct = false});
+  ASSERT_EQ(cautions.size(), 1U);
+  EXPECT_EQ(cautions[0].code, "claim_unverified");
+  EXPECT_NE(cautions[0].what.find("not known to be correct"), std::string::npos);
+}
+
 TEST(ClaimCheck, TimesInAnotherUnitAreSaid) {
   // 100 ms and 50 ms: microseconds written into a file whose unit is milliseconds.
   const auto cautions = Blocks().check({.ratio = 2, .baseline_ns = 1e8, .candidate_ns = 5e7});

@@ -2,6 +2,7 @@
 import gzip
 import json
 import os
+import shutil
 import sqlite3
 
 from harness import BAD_INPUT, case, check, kvet
@@ -158,26 +159,72 @@ def what_a_trace_can_and_cannot_answer(folder):
     check(any(each["evidence"] == "measured" for each in cost), f"launch cost is {cost}")
 
 
+def reducing_rank(folder, number, clock_ahead_us=0):
+    """20 all-reduces, which rank 1 enters 40 µs after rank 0; both end together. The clock of the file is so far ahead."""
+    events = []
+    for step in range(20):
+        begin = 1000 + 500 * step + clock_ahead_us
+        events += [
+            {"ph": "X", "cat": "cpu_op", "name": "record_param_comms", "pid": 500, "tid": 500, "ts": begin - 20, "dur": 15,
+             "args": {"Collective name": "allreduce", "In msg nelems": 262144, "Out msg nelems": 262144, "Group size": 2,
+                      "dtype": "Float", "Process Group Name": "0", "Process Group Ranks": "[0, 1]"}},
+            launch(step + 1, begin - 15),
+            kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", begin + 40 * number, 100 - 40 * number, correlation=step + 1)]
+    return write(folder, f"rank{number}.json", trace(events, number, baseTimeNanoseconds=1_711_964_646_000_000_000))
+
+
 @case()
 def a_rank_that_comes_late_is_waited_for(folder):
     """Rank 1 begins each all-reduce 40 µs after rank 0, and both end together: rank 0 waits 40 µs, in all 20 times."""
-    def rank(number):
-        events = []
-        for step in range(20):
-            begin = 1000 + 500 * step
-            events += [
-                {"ph": "X", "cat": "cpu_op", "name": "record_param_comms", "pid": 500, "tid": 500, "ts": begin - 20, "dur": 15,
-                 "args": {"Collective name": "allreduce", "In msg nelems": 262144, "Out msg nelems": 262144, "Group size": 2,
-                          "dtype": "Float", "Process Group Name": "0", "Process Group Ranks": "[0, 1]"}},
-                launch(step + 1, begin - 15),
-                kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", begin + 40 * number, 100 - 40 * number, correlation=step + 1)]
-        return write(folder, f"rank{number}.json", trace(events, number, baseTimeNanoseconds=1_711_964_646_000_000_000))
-
     out = os.path.join(folder, "run.kvet")
-    kvet("import", rank(0), rank(1), "-o", out).expect(0)
+    kvet("import", reducing_rank(folder, 0), reducing_rank(folder, 1), "-o", out).expect(0)
     findings = findings_of(out)
     totals = {each["beside"]: each["value"] for each in findings["nccl.arrival_wait.total"]}
     check(totals == {"rank 0": 20 * 40_000, "rank 1": 0}, f"waits are {totals}")
     check(all(each["evidence"] == "measured" for each in findings["nccl.arrival_wait.total"]), "all ranks are in sight")
     subject = json.dumps(findings["nccl.arrival_wait.total"])
     check("all-reduce of 1 MiB" in subject or "1 MiB" in subject, f"262144 floats are 1 MiB: {subject}")
+
+
+@case()
+def ranks_whose_clocks_differ_are_aligned_by_merge(folder):
+    """7 ms apart: one import leaves the clocks as they are and says what to do; doing that finds the 40 µs again."""
+    ranks = [reducing_rank(folder, 0), reducing_rank(folder, 1, clock_ahead_us=7130)]
+    together = os.path.join(folder, "together.kvet")
+    kvet("import", *ranks, "-o", together).expect(0)
+    (missing, *_) = findings_of(together)["nccl.arrival_wait"]
+    check(missing["evidence"] == "unavailable" and "never overlap" in missing["reason"], f"they were matched: {missing}")
+    check("kvet merge" in missing["advice"], f"the advice is {missing['advice']}")
+    parts = [os.path.join(folder, f"{number}.kvet") for number in (0, 1)]
+    for path, part in zip(ranks, parts):
+        kvet("import", path, "-o", part).expect(0)
+    merged = os.path.join(folder, "merged.kvet")
+    kvet("merge", *parts, "-o", merged).expect(0)
+    totals = {each["beside"]: each["value"] for each in findings_of(merged)["nccl.arrival_wait.total"]}
+    check(totals == {"rank 0": 20 * 40_000, "rank 1": 0}, f"waits are {totals}")
+
+
+@case()
+def one_recording_is_not_read_twice(folder):
+    path, out = write(folder, "a.json", trace([kernel()])), os.path.join(folder, "out.kvet")
+    copy, link = os.path.join(folder, "copy.json"), os.path.join(folder, "link.json")
+    shutil.copyfile(path, copy)
+    os.link(path, link)
+    kvet("import", path, path, "-o", out).expect(BAD_INPUT, "a.json", "is given twice")
+    kvet("import", path, link, "-o", out).expect(BAD_INPUT, "link.json", "is given twice")
+    kvet("import", path, copy, "-o", out).expect(BAD_INPUT, "copy.json", "has the same content as")
+    check(not os.path.exists(out), "a capture was left")
+
+
+@case()
+def what_is_no_trace_is_named(folder):
+    """Encodings that JSON does not have, and a file that needs no import."""
+    out, text = os.path.join(folder, "out.kvet"), trace([kernel()])
+    for name, content, what in (("bom.json", b"\xef\xbb\xbf" + text.encode(), "byte-order mark"),
+                                ("utf16.json", text.encode("utf-16"), "UTF-16"),
+                                ("utf16le.json", text.encode("utf-16-le"), "UTF-16"),
+                                ("utf16be.json", text.encode("utf-16-be"), "UTF-16")):
+        outcome = kvet("import", write(folder, name, content), "-o", out).expect(BAD_INPUT, name, what)
+        check("nsys-rep" not in outcome.err, "advice about another tool", outcome)
+    kvet("import", write(folder, "good.json", text), "-o", out).expect(0)
+    kvet("import", out, "-o", os.path.join(folder, "again.kvet")).expect(BAD_INPUT, "is a capture already")

@@ -123,7 +123,8 @@ Result<Claim> claim_of(const ResultFile& file, const ResultRow& row) {
     return no_claim(file, row,
                     fmt::format("it says {:.4g} times as fast, its own times say {:.4g}", *row.ratio, by_times));
   }
-  return checked({by_times, row.baseline_ns, row.candidate_ns, row.device, file.format, file.path, row.id, row.where},
+  return checked({by_times, row.baseline_ns, row.candidate_ns, row.device, file.format, file.path, row.id, row.where,
+                  row.known_correct},
                  file, row);
 }
 
@@ -156,6 +157,7 @@ Result<Claim> claim_of(const ResultFile& baseline_file, const ResultRow& baselin
   claim.file = candidate_file.path;
   claim.id = fmt::format("{} vs {}", baseline.id, candidate.id);
   claim.where = candidate.where;
+  claim.known_correct = baseline.known_correct && candidate.known_correct;
   return checked(std::move(claim), candidate_file, candidate);
 }
 
@@ -166,8 +168,14 @@ Result<ResultFile> read_results(const std::string& path) {
 
 }  // namespace
 
-bool names_a_claim_file(std::string_view text) {
+bool names_a_claim_file(std::string_view text, const std::string& folder) {
   text = trimmed(text);
+  struct stat status{};
+  // The format goes by the content, and so a file may have any name. What is there and is no file is refused as what it is.
+  if (!text.empty() && text.find('\0') == std::string_view::npos &&
+      ::stat(within(folder, text).c_str(), &status) == 0) {
+    return true;
+  }
   return text.find('#') != std::string_view::npos || text.find(versus) != std::string_view::npos ||
          text.ends_with(".json") || text.ends_with(".jsonl") || text.ends_with(".tsv");
 }
@@ -185,6 +193,11 @@ Result<Claim> read_claim(const std::string& reference, const std::string& folder
   const std::string_view text = reference;
   const size_t middle = text.find(versus);
   const Place first = place_of(text.substr(0, middle), folder);
+  if (const std::string_view file_text = trimmed(text.substr(0, middle));
+      file_text.empty() || (file_text.front() == '#' && !is_file(first.file))) {
+    return fail(ErrorKind::bad_input, fmt::format("'{}' names no file", reference.substr(0, 200)), "claim",
+                "Write FILE#ID, FILE, or a ratio such as 1.38");
+  }
   auto file = read_results(first.file);
   if (!file) {
     return std::unexpected(file.error());

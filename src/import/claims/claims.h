@@ -12,9 +12,9 @@ namespace kvet::importing {
 // Larger result files are refused: these formats hold some kilobytes per benchmark.
 inline constexpr size_t most_claim_bytes = size_t{64} << 20;
 
-// Whether what stands behind --claim is meant as a file and not as a number: it has a '#', the word "vs", or ends as these
-// files do. Looks at the text alone.
-[[nodiscard]] bool names_a_claim_file(std::string_view text);
+// Whether what stands behind --claim is meant as a file and not as a number: something of that name exists
+// (in `folder` where the name is relative), or it has a '#', the word "vs", or ends as these files do.
+[[nodiscard]] bool names_a_claim_file(std::string_view text, const std::string& folder = {});
 
 // Reads the claim that `reference` names:
 //   FILE          the one result in it

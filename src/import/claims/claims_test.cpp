@@ -53,6 +53,20 @@ TEST(Claims, OfKernelBench) {
   EXPECT_TRUE(contains(message, "3, 4/0, 4/1, 5/0")) << message;
 }
 
+TEST(Claims, OfKernelBenchAreOfCorrectResultsAlone) {
+  const auto sample = [](const std::string& more) {
+    return "{\"1\": {\"runtime\": 1.0, \"ref_runtime\": 2.0" + more + "}}";
+  };
+  for (const char* value : {"false", "0", "null", "\"False\"", "1", "\"true\"", "[]", "{}"}) {
+    for (const std::string test : {"correctness", "compiled"}) {
+      const std::string message = refused(sample(", \"" + test + "\": " + value), "1");
+      EXPECT_TRUE(contains(message, test + " is ")) << message;
+    }
+  }
+  EXPECT_TRUE(good(sample(R"(, "compiled": true, "correctness": true)"), "1").known_correct);
+  EXPECT_FALSE(good(sample(R"(, "compiled": true)"), "1").known_correct);
+}
+
 TEST(Claims, OfKernelBenchBaselinesNeedTheOtherArm) {
   constexpr const char* baselines =
       R"({"level1": {"1_Square.py": {"mean": 2.66, "std": 0.001, "hardware": "NVIDIA H200"}}})";
@@ -184,7 +198,10 @@ TEST_F(Files, FilesThatAreNone) {
   EXPECT_TRUE(contains(refused_file("empty.json"), "empty"));
   EXPECT_TRUE(contains(refused_file("text.json#1"), "docs/claims.md"));
   EXPECT_TRUE(contains(refused_file("nowhere.json#1"), "nowhere.json"));
-  EXPECT_TRUE(contains(refused_file("/dev/zero#1"), "not a regular file"));
+  EXPECT_TRUE(contains(refused_file("/dev/zero#1"), "is a device, not a regular file"));
+  EXPECT_TRUE(contains(refused_file("/dev#1"), "is a directory"));
+  EXPECT_TRUE(contains(refused_file("#"), "'#' names no file"));
+  EXPECT_TRUE(contains(refused_file("nowhere.json"), "Check the name"));
   std::filesystem::resize_file(folder + "/empty.json", most_claim_bytes + 1);
   EXPECT_TRUE(contains(refused_file("empty.json#1"), "64 MiB"));
 }
@@ -194,7 +211,15 @@ TEST(Claims, HostileJsonIsRefusedWithAPlace) {
   EXPECT_TRUE(contains(refused("{\n\"1\": {\"runtime\": NaN}}", ""), "file:2"));
   EXPECT_TRUE(contains(refused(std::string(100'000, '['), ""), "nested deeper than 64"));
   EXPECT_TRUE(contains(refused(R"({"1": {"runtime": 1, "runtime": 2}})", ""), "there twice"));
-  EXPECT_TRUE(contains(refused(R"({"1": {"runtime": 1}} trailing)", ""), "file"));
+  EXPECT_TRUE(contains(refused(R"({"1": {"runtime": 1}} trailing)", ""), "file:1"));
+  EXPECT_TRUE(contains(refused("{\"1\": {\"runtime\": 1}}\n  trailing", ""),
+                       "file:2: goes on behind the end of its JSON, at column 3"));
+  EXPECT_TRUE(contains(refused("\xff\xfe{", ""), "UTF-16"));
+  const auto google = [](const std::string& time) {
+    return R"({"context": {}, "benchmarks": [{"name": "a", "time_unit": "s", "real_time": )" + time + "}]}";
+  };
+  EXPECT_TRUE(contains(refused(google("\"abc\""), ""), "real_time is the text \"abc\", not a number"));
+  EXPECT_TRUE(contains(refused(google("1e308"), ""), "real_time is 1e+308, which is out of range"));
   EXPECT_TRUE(contains(refused(R"({"1": {"compiled": true, "runtime": 1, "ref_runtime": 1e999}})", ""), "too large"));
   EXPECT_TRUE(contains(refused(R"({"1": {"compiled": true, "runtime": 0, "ref_runtime": 1}})", ""), "runtime is 0"));
   EXPECT_TRUE(contains(refused(R"({"1": {"compiled": true, "speedup": "38%"}})", ""), "text"));
@@ -209,6 +234,16 @@ TEST(Claims, OfManyIdsTenAreListed) {
   }
   const std::string message = refused(many + "}", "");
   EXPECT_TRUE(contains(message, "and 990 more")) << message;
+}
+
+TEST_F(Files, OfAnyNameAreFiles) {
+  write("results", R"({"1": {"compiled": true, "correctness": true, "runtime": 2.0, "ref_runtime": 3.0}})");
+  ASSERT_TRUE(names_a_claim_file("results", folder));
+  EXPECT_FALSE(names_a_claim_file("result", folder));
+  EXPECT_TRUE(names_a_claim_file("/dev"));
+  const auto claim = read_claim("results", folder);
+  ASSERT_TRUE(claim.has_value()) << claim.error().message();
+  EXPECT_DOUBLE_EQ(claim->ratio, 1.5);
 }
 
 TEST(Claims, ATextThatNamesAFile) {

@@ -49,7 +49,9 @@ void take(Best& best, const JsonValue& run, Kind kind) {
     return;
   }
   if (!run["real_time"].is_number()) {
-    note_problem(best.row, "it has no real_time");
+    note_problem(best.row, run["real_time"].is(JsonValue::Kind::null)
+                               ? std::string("it has no real_time")
+                               : fmt::format("real_time is {}, not a number", described(run["real_time"])));
     return;
   }
   if (kind > best.kind) {

@@ -4,6 +4,8 @@
 // in KernelExecResult says microseconds.
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "import/claims/result_file.h"
 
 namespace kvet::importing::formats {
@@ -53,13 +55,18 @@ ResultRow row_of(const JsonValue& sample, std::string id, std::string where) {
     }
   }
   for (const char* test : {"compiled", "correctness"}) {
-    if (const JsonValue& passed = sample[test]; passed.is(JsonValue::Kind::boolean) && !passed.truth) {
-      note_problem(row, fmt::format("{} is false: a wrong result has no speed", test));
+    if (std::ranges::find(sample.keys, test) == sample.keys.end()) {
+      continue;
+    }
+    if (const JsonValue& passed = sample[test]; !passed.is(JsonValue::Kind::boolean) || !passed.truth) {
+      note_problem(row,
+                   fmt::format("{} is {}: only of a result that is true there is a speed", test, described(passed)));
     }
   }
   if (sample["mean"].is_number()) {
     take_positive(row, sample["mean"].number, "mean", ms, row.candidate_ns);
   } else {
+    row.known_correct = sample["correctness"].truth;
     take_time(row, sample, "runtime", true, row.candidate_ns);
     take_time(row, sample, "ref_runtime", false, row.baseline_ns);
   }

@@ -17,11 +17,25 @@ void note_problem(ResultRow& row, std::string problem) {
   }
 }
 
+std::string described(const JsonValue& value) {
+  switch (value.kind) {
+    case JsonValue::Kind::null: return "null";
+    case JsonValue::Kind::boolean: return value.truth ? "true" : "false";
+    case JsonValue::Kind::number: return fmt::format("{}", value.number);
+    case JsonValue::Kind::text: return fmt::format("the text \"{}\"", value.text.substr(0, 40));
+    case JsonValue::Kind::array: return "a list";
+    case JsonValue::Kind::object: return "an object";
+  }
+  return "?";
+}
+
 void take_positive(ResultRow& row, double value, std::string_view what, double factor, std::optional<double>& into) {
   if (std::isfinite(value) && value > 0 && std::isfinite(value * factor) && value * factor > 0) {
     into = value * factor;
   } else {
-    note_problem(row, fmt::format("{} is {}, not a number above 0", what, value));
+    note_problem(row, std::isfinite(value) && value > 0
+                          ? fmt::format("{} is {}, which is out of range as a time", what, value)
+                          : fmt::format("{} is {}, not a number above 0", what, value));
   }
 }
 
@@ -70,6 +84,7 @@ Result<void> add_json(const JsonValue& root, size_t line, bool alone, ResultFile
 
 // One JSON text, or one after another.
 Result<void> add_json_texts(std::string_view text, ResultFile& file) {
+  const std::string_view whole = text;
   size_t line = 1;
   bool alone = true;
   for (bool first = true;; first = false) {
@@ -79,9 +94,18 @@ Result<void> add_json_texts(std::string_view text, ResultFile& file) {
     if (text.empty()) {
       return {};
     }
+    if (!first && text.front() != '{' && text.front() != '[') {
+      const size_t at = static_cast<size_t>(text.data() - whole.data());
+      const size_t line_begin = whole.substr(0, at).rfind('\n');
+      return fail(ErrorKind::bad_input,
+                  fmt::format("goes on behind the end of its JSON, at column {}",
+                              at - (line_begin == std::string_view::npos ? 0 : line_begin + 1) + 1),
+                  fmt::format("{}:{}", file.path, line), "Take out what follows, or copy the file again");
+    }
     const std::string_view one = text.substr(0, first_json_text(text));
     const std::string_view rest = text.substr(one.size());
-    alone = first && trimmed(rest).empty();
+    const std::string_view next = trimmed(rest);
+    alone = first && !next.starts_with('{') && !next.starts_with('[');
     auto root = parse_json(one, file.path, line);
     if (!root) {
       return std::unexpected(root.error());
@@ -101,6 +125,9 @@ Result<ResultFile> parse_results(std::string_view text, const std::string& path)
   file.path = path;
   if (text.starts_with("\xef\xbb\xbf")) {
     text.remove_prefix(3);  // a byte-order mark, as Windows' editors write one
+  }
+  if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) {
+    return fail(ErrorKind::bad_input, "is UTF-16 text", path, "Convert it: iconv -f UTF-16 -t UTF-8 FILE");
   }
   const size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin == std::string_view::npos) {

@@ -20,6 +20,7 @@ struct ResultRow {
   std::string device;
   std::string workload;  // rows of different workloads are not held against each other; "": any
   std::string where;     // "line 3", "benchmarks[0]"
+  bool known_correct = true;  // see Claim
   std::string problem;   // why it cannot be a claim; "": it can
 };
 
@@ -56,6 +57,7 @@ Result<void> add_autokernel(std::string_view text, ResultFile& into);
 // problem of a row stays.
 void take_positive(ResultRow& row, double value, std::string_view what, double factor, std::optional<double>& into);
 void note_problem(ResultRow& row, std::string problem);
+[[nodiscard]] std::string described(const JsonValue& value);  // for messages: "null", "the text \"abc\"", "3"
 Result<void> add_row(ResultFile& into, ResultRow row);  // bad_input where there are more than most_rows
 
 }  // namespace formats

@@ -55,11 +55,12 @@ TEST(Entities, TellsShapesApartByEveryField) {
   Entities entities(sink);
   KernelShape shape;
   shape.name = StringId{7};
+  shape.grid = {1, 1, 1};  // with an axis of 0 all of it is unknown
   const ShapeId first = entities.shape(shape);
   shape.id = ShapeId{99};  // says nothing
   EXPECT_EQ(entities.shape(shape), first);
   KernelShape grid = shape, cluster = shape, registers = shape, hash = shape, local = shape;
-  grid.grid[2] = 1;
+  grid.grid[2] = 2;
   cluster.cluster[0] = 2;
   registers.registers_per_thread = 1;
   hash.code_hash = 1;

@@ -63,6 +63,9 @@ TEST(Claims, OfKernelBenchAreOfCorrectResultsAlone) {
       EXPECT_TRUE(contains(message, test + " is ")) << message;
     }
   }
+  EXPECT_TRUE(
+      contains(refused(R"({"1": {"compiled": true, "correctness": true, "runtime": "abc", "ref_runtime": 2}})", "1"),
+               "runtime is the text \"abc\", not a number"));
   EXPECT_TRUE(good(sample(R"(, "compiled": true, "correctness": true)"), "1").known_correct);
   EXPECT_FALSE(good(sample(R"(, "compiled": true)"), "1").known_correct);
 }
@@ -215,11 +218,11 @@ TEST(Claims, HostileJsonIsRefusedWithAPlace) {
   EXPECT_TRUE(contains(refused("{\"1\": {\"runtime\": 1}}\n  trailing", ""),
                        "file:2: goes on behind the end of its JSON, at column 3"));
   EXPECT_TRUE(contains(refused("\xff\xfe{", ""), "UTF-16"));
-  const auto google = [](const std::string& time) {
+  const auto timed = [](const std::string& time) {
     return R"({"context": {}, "benchmarks": [{"name": "a", "time_unit": "s", "real_time": )" + time + "}]}";
   };
-  EXPECT_TRUE(contains(refused(google("\"abc\""), ""), "real_time is the text \"abc\", not a number"));
-  EXPECT_TRUE(contains(refused(google("1e308"), ""), "real_time is 1e+308, which is out of range"));
+  EXPECT_TRUE(contains(refused(timed("\"abc\""), ""), "real_time is the text \"abc\", not a number"));
+  EXPECT_TRUE(contains(refused(timed("1e308"), ""), "real_time is 1e+308, which is out of range"));
   EXPECT_TRUE(contains(refused(R"({"1": {"compiled": true, "runtime": 1, "ref_runtime": 1e999}})", ""), "too large"));
   EXPECT_TRUE(contains(refused(R"({"1": {"compiled": true, "runtime": 0, "ref_runtime": 1}})", ""), "runtime is 0"));
   EXPECT_TRUE(contains(refused(R"({"1": {"compiled": true, "speedup": "38%"}})", ""), "text"));

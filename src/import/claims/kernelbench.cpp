@@ -38,6 +38,9 @@ bool holds_sample(const JsonValue& value, int depth) {
 void take_time(ResultRow& row, const JsonValue& sample, const std::string& key, bool needed,
                std::optional<double>& into) {
   const JsonValue& time = sample[key];
+  if (!time.is_number() && !time.is(JsonValue::Kind::null)) {
+    note_problem(row, fmt::format("{} is {}, not a number", key, described(time)));
+  }
   const JsonValue& mean = sample[key + "_stats"]["mean"];
   const JsonValue& value = time.is_number() && (time.number != -1 || !mean.is_number()) ? time : mean;
   if (value.is_number() && (needed || value.number != -1)) {

@@ -163,7 +163,7 @@ def reducing_rank(folder, number, clock_ahead_us=0):
     """20 all-reduces, which rank 1 enters 40 µs after rank 0; both end together. The clock of the file is so far ahead."""
     events = []
     for step in range(20):
-        begin = 1000 + 500 * step + clock_ahead_us
+        begin = 1000 + 500 * step + 13 * step * step + clock_ahead_us  # no period to mistake for another
         events += [
             {"ph": "X", "cat": "cpu_op", "name": "record_param_comms", "pid": 500, "tid": 500, "ts": begin - 20, "dur": 15,
              "args": {"Collective name": "allreduce", "In msg nelems": 262144, "Out msg nelems": 262144, "Group size": 2,

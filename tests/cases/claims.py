@@ -117,8 +117,8 @@ def files_that_are_no_claims(folder):
     kvet("compare", "a.kvet", "--against", "b.kvet", "--claim", os.path.join(folder, "two.json")).expect(BAD_INPUT, "1, 2")
     kvet("compare", "a.kvet", "--against", "b.kvet", "--claim", os.path.join(folder, "two.json") + "#9").expect(BAD_INPUT, "'9'")
     kvet("compare", "a.kvet", "--against", "b.kvet", "--claim", "38%").expect(USAGE, "two ways")
-    for claim, what in ((write(folder, "results", {"1": good, "2": good}), "holds 2 results"), (folder, "is a directory"),
-                        ("/dev/null", "is a device"), ("#", "names no file"), ("nofile.json", "Check the name")):
+    for claim, what in ((write(folder, "results", {"1": good, "2": good}), "holds 2 results"), (folder, "is a folder"),
+                        ("/dev/null", "is a pipe or device"), ("#", "names no file"), ("nofile.json", "Check the name")):
         kvet("compare", "a.kvet", "--against", "b.kvet", "--claim", claim).expect(BAD_INPUT, what)
     kvet("compare", "a.kvet", "--against", "b.kvet", "--claim", "nofile").expect(USAGE, "is not a ratio")
 

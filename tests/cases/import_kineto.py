@@ -90,7 +90,7 @@ def bad_traces(folder):
 @case()
 def bad_sets_of_files(folder):
     first = write(folder, "first.json", trace([kernel(), launch()], rank=0))
-    same = write(folder, "same.json", trace([kernel(), launch()], rank=0))
+    same = write(folder, "same.json", trace([kernel(ts=1001), launch()], rank=0))
     later = write(folder, "later.json", trace([kernel(ts=9e6)], rank=1))
     refused(folder, [first, same], "rank 0", "first.json", "same.json")
     refused(folder, [first, later], "clocks disagree", "later.json")

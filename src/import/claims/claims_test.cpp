@@ -201,8 +201,8 @@ TEST_F(Files, FilesThatAreNone) {
   EXPECT_TRUE(contains(refused_file("empty.json"), "empty"));
   EXPECT_TRUE(contains(refused_file("text.json#1"), "docs/claims.md"));
   EXPECT_TRUE(contains(refused_file("nowhere.json#1"), "nowhere.json"));
-  EXPECT_TRUE(contains(refused_file("/dev/zero#1"), "is a device, not a regular file"));
-  EXPECT_TRUE(contains(refused_file("/dev#1"), "is a directory"));
+  EXPECT_TRUE(contains(refused_file("/dev/zero#1"), "is a pipe or device, not a regular file"));
+  EXPECT_TRUE(contains(refused_file("/dev#1"), "is a folder"));
   EXPECT_TRUE(contains(refused_file("#"), "'#' names no file"));
   EXPECT_TRUE(contains(refused_file("nowhere.json"), "Check the name"));
   std::filesystem::resize_file(folder + "/empty.json", most_claim_bytes + 1);

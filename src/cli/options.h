@@ -63,8 +63,8 @@ struct CompareOptions {
   std::string claim_file;            // FILE#ID in place of a number; empty: none
   std::vector<std::string> kernels;  // patterns; empty: what only one arm ran
   std::vector<std::string> accept;   // of verdict_words
-  std::string isolated;              // capture of the candidate's microbenchmark, or Nsight Compute's CSV; empty: none
-  std::string output;                // folder for the verdict in all formats; empty: none
+  std::string isolated;  // capture of the candidate's microbenchmark, or Nsight Compute's CSV; empty: none
+  std::string output;  // folder for the verdict in all formats; empty: none
   VerdictFormat format = VerdictFormat::text;
 };
 

@@ -1,5 +1,6 @@
 // Nsight Systems exports whose structure is whole and whose values are not: bytes of the input choose values of a good file and
 // what becomes of them, in SQL, so that every input gets past SQLite's own checks.
+#include <fmt/core.h>
 #include <sqlite3.h>
 
 #include <algorithm>
@@ -132,24 +133,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const std::string where = data[at + 2] % 8 == 7 ? "" : " WHERE rowid % 8 = " + std::to_string(data[at + 2] % 8);
     const std::string column = '"' + place.column + '"';
     std::string sql;
+    const std::string update = fmt::format("UPDATE OR IGNORE {} SET {} = ", place.table, column);
     switch (data[at + 3] % 5) {
-      case 0:
-        sql = "UPDATE OR IGNORE " + place.table + " SET " + column + " = " +
-              odd[static_cast<size_t>(number) % odd.size()] + where;
-        break;
-      case 1:
-        sql = "UPDATE OR IGNORE " + place.table + " SET " + column + " = " + std::to_string(number) + where;
-        break;
-      case 2:
-        sql = "UPDATE OR IGNORE " + place.table + " SET " + column + " = " + column + " + " +
-              std::to_string(number - 32768) + where;
-        break;
-      case 3: sql = "INSERT OR IGNORE INTO " + place.table + " SELECT * FROM " + place.table + where; break;
+      case 0: sql = fmt::format("{}{}{}", update, odd[static_cast<size_t>(number) % odd.size()], where); break;
+      case 1: sql = fmt::format("{}{}{}", update, number, where); break;
+      case 2: sql = fmt::format("{}{} + {}{}", update, column, number - 32768, where); break;
+      case 3: sql = fmt::format("INSERT OR IGNORE INTO {0} SELECT * FROM {0}{1}", place.table, where); break;
       default:
         // Now and then: a file without tables says nothing about values.
-        sql = number % 16 == 0   ? "DROP TABLE IF EXISTS " + place.table
-              : number % 16 == 1 ? "ALTER TABLE " + place.table + " DROP COLUMN " + column
-                                 : "UPDATE OR IGNORE " + place.table + " SET " + column + " = NULL" + where;
+        sql = number % 16 == 0   ? fmt::format("DROP TABLE IF EXISTS {}", place.table)
+              : number % 16 == 1 ? fmt::format("ALTER TABLE {} DROP COLUMN {}", place.table, column)
+                                 : fmt::format("{}NULL{}", update, where);
         break;
     }
     sqlite3_exec(database.get(), sql.c_str(), nullptr, nullptr, nullptr);  // some fail: of a table that was dropped

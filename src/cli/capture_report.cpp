@@ -1,11 +1,11 @@
 #include "cli/capture_report.h"
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <limits>
 
 #include "cli/kernel_list.h"
+#include "model/facts.h"
 #include "questions/isolated.h"
 #include "questions/questions.h"
 
@@ -16,14 +16,6 @@ namespace {
 constexpr size_t most_kernels = 5, most_matching_kernels = 50;
 
 using Window = std::pair<int64_t, int64_t>;
-
-std::optional<int64_t> time_fact(const Capture& capture, std::string_view key) {
-  const std::string_view text = capture.fact(key);
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc{} && !text.empty() && end == text.data() + text.size() ? std::optional(value)
-                                                                                   : std::nullopt;
-}
 
 // The part that is to be reported; empty: all of it.
 Result<std::optional<Window>> window_of(const Capture& capture, const CaptureQuery& query) {

@@ -241,8 +241,12 @@ TEST(WallClock, ComesFromThePairOfReadingsOrFromTheFile) {
   capture.meta["clock.monotonic_ns"] = "5";
   capture.meta["clock.realtime_ns"] = "105";
   EXPECT_EQ(WallClock(capture).unix_ns(7), 107u);
-  capture.meta["clock.realtime_ns"] = "9223372036854775807";  // a sum beyond what a time can be is no time
-  EXPECT_EQ(WallClock(capture).unix_ns(100), 0u);
+  capture.meta["clock.realtime_ns"] = "9223372036854775807";  // no reading of a clock: the file's own word is left
+  EXPECT_EQ(WallClock(capture).unix_ns(7), 1'700'000'000'000'000'007u);
+  capture.meta["clock.monotonic_ns"] = "-4000000000000000000";
+  capture.meta["clock.realtime_ns"] = "4000000000000000000";
+  EXPECT_EQ(WallClock(capture).unix_ns(100), 8'000'000'000'000'000'100u);
+  EXPECT_EQ(WallClock(capture).unix_ns(4'000'000'000'000'000'000), 0u);  // a sum beyond what a time can be is no time
 }
 
 }  // namespace

@@ -1,31 +1,14 @@
 #include "export/wall_clock.h"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
-#include <string_view>
+
+#include "model/facts.h"
 
 namespace kvet::exporting {
-namespace {
-
-std::optional<int64_t> time_fact(const Capture& capture, std::string_view key) {
-  const std::string_view text = capture.fact(key);
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return !text.empty() && error == std::errc{} && end == text.data() + text.size() ? std::optional(value)
-                                                                                   : std::nullopt;
-}
-
-}  // namespace
 
 WallClock::WallClock(const Capture& capture) {
-  const auto monotonic = time_fact(capture, "clock.monotonic_ns"), real = time_fact(capture, "clock.realtime_ns");
-  int64_t offset = 0;
-  if (monotonic && real && !__builtin_sub_overflow(*real, *monotonic, &offset)) {
-    offset_ns_ = offset;
-  } else {
-    offset_ns_ = time_fact(capture, "import.base_time_ns");
-  }
+  offset_ns_ = unix_offset_ns(capture);
   int64_t first = std::numeric_limits<int64_t>::max(), last = std::numeric_limits<int64_t>::min();
   const auto see = [&](const auto& rows) {
     for (const auto& row : rows) {

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <limits>
 #include <map>
 #include <unordered_map>
 #include <utility>
 
+#include "model/facts.h"
 #include "questions/nccl_parts.h"
 #include "questions/rank_clock.h"
 
@@ -60,7 +60,7 @@ HostClock fit(Ends ends) {
   std::vector<int64_t> differences;
   differences.reserve(ends.size());
   for (const auto& [host, reference] : ends) {
-    differences.push_back(host - reference);
+    differences.push_back(difference(host, reference));
   }
   const auto middle = differences.begin() + static_cast<std::ptrdiff_t>(differences.size() / 2);
   std::ranges::nth_element(differences, middle);
@@ -68,17 +68,17 @@ HostClock fit(Ends ends) {
   std::vector<std::pair<int64_t, double>> behind;
   behind.reserve(ends.size());
   for (const auto& [host, reference] : ends) {
-    behind.emplace_back(host, static_cast<double>(host - reference - whole));
+    behind.emplace_back(host, static_cast<double>(difference(difference(host, reference), whole)));
   }
   const questions::RankClock line = questions::fit_rank_clock(behind);
-  clock.offset_ns = whole + std::llround(line.offset_ns);
+  clock.offset_ns = difference(whole, -std::llround(line.offset_ns));
   clock.from_ns = line.from_ns;
   clock.drift = line.drift;
   clock.collectives = ends.size();
   std::vector<double> left;
   left.reserve(ends.size());
   for (const auto& [host, reference] : ends) {
-    left.push_back(std::abs(static_cast<double>(clock.to_reference(host) - reference)));
+    left.push_back(std::abs(static_cast<double>(difference(clock.to_reference(host), reference))));
   }
   clock.residual_ns = std::llround(median(left));
   const auto late = left.begin() + static_cast<std::ptrdiff_t>((left.size() - 1) * 95 / 100);
@@ -112,8 +112,9 @@ std::optional<Numbering> judged(const SharedSequence& reference, const SharedSeq
       return std::nullopt;
     }
     if (tells(a[0]) && tells(a[-1]) && tells(b[0]) && tells(b[-1])) {
-      mismatches.push_back(std::abs(static_cast<double>((a[0].end_ns - a[-1].end_ns) - (b[0].end_ns - b[-1].end_ns))));
-      offsets.push_back(static_cast<double>(b[0].end_ns - a[0].end_ns));
+      const int64_t here = difference(a[0].end_ns, a[-1].end_ns), there = difference(b[0].end_ns, b[-1].end_ns);
+      mismatches.push_back(std::abs(static_cast<double>(difference(here, there))));
+      offsets.push_back(static_cast<double>(difference(b[0].end_ns, a[0].end_ns)));
     }
   }
   if (mismatches.size() + 1 < least_collectives) {
@@ -144,7 +145,7 @@ std::optional<int64_t> numbering_of(const SharedSequence& reference, const Share
   }
   // As regular as a clock: any of them may be right, and only one that the time of day singles out is believed.
   std::erase_if(all, [&](const Numbering& n) {
-    return !expected_ns || std::abs(n.offset_ns - *expected_ns) > wall_clock_error_ns;
+    return !expected_ns || std::abs(static_cast<double>(difference(n.offset_ns, *expected_ns))) > wall_clock_error_ns;
   });
   return all.size() == 1 ? std::optional(all[0].shift) : std::nullopt;
 }
@@ -160,15 +161,21 @@ std::string_view communicator_of(std::string_view key) {
 }  // namespace
 
 int64_t HostClock::to_reference(int64_t time_ns) const {
-  return time_ns - offset_ns - std::llround(drift * static_cast<double>(time_ns - from_ns));
+  return difference(difference(time_ns, offset_ns),
+                    std::llround(drift * static_cast<double>(difference(time_ns, from_ns))));
+}
+
+int64_t difference(int64_t a, int64_t b) {
+  int64_t result = 0;
+  if (__builtin_sub_overflow(a, b, &result)) {
+    return a < b ? std::numeric_limits<int64_t>::min() : std::numeric_limits<int64_t>::max();
+  }
+  return result;
 }
 
 std::vector<SharedSequence> shared_sequences(const Capture& capture) {
   std::vector<SharedSequence> shared;
-  int64_t recording_began = std::numeric_limits<int64_t>::max();
-  if (const std::string_view start = capture.fact("record.start_ns"); !start.empty()) {
-    recording_began = std::strtoll(std::string(start).c_str(), nullptr, 10);
-  }
+  const int64_t recording_began = time_fact(capture, "record.start_ns").value_or(std::numeric_limits<int64_t>::max());
   std::map<std::string, bool, std::less<>> born;  // key of a communicator: made while the recording ran
   for (const Communicator& communicator : capture.communicators) {
     const std::string& key = capture.text(communicator.unique_id);
@@ -222,7 +229,8 @@ std::optional<HostClock> align(const std::vector<SharedSequence>& reference, con
     const HostClock own = fit(ends);
     const int64_t when = ends.front().first;
     if (*own.residual_ns > tolerable_ns ||
-        (clock && std::abs(own.to_reference(when) - clock->to_reference(when)) > tolerable_ns)) {
+        (clock &&
+         std::abs(static_cast<double>(difference(own.to_reference(when), clock->to_reference(when)))) > tolerable_ns)) {
       continue;
     }
     all.insert(all.end(), ends.begin(), ends.end());

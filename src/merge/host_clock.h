@@ -38,8 +38,12 @@ struct HostClock {
   uint64_t collectives = 0;  // that fixed it; 0: of the reference itself, or of the same boot
   std::optional<int64_t> residual_ns;  // median |difference of ends| that is left
   std::optional<int64_t> residual_p95_ns;  // 95th percentile of the same
+  // Times that a capture cannot hold become the last one that an int64_t can: its reader and writer refuse them.
   [[nodiscard]] int64_t to_reference(int64_t time_ns) const;
 };
+
+// a − b, or the nearest that an int64_t can hold: clocks of strangers' files may be centuries apart.
+[[nodiscard]] int64_t difference(int64_t a, int64_t b);
 
 // `expected_ns`: what the hosts' wall clocks say `host` is ahead of `reference`; empty: unknown. It only decides between
 // numberings that fit alike. Empty: no collective links them, or no numbering makes their ends meet.

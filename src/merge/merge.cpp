@@ -7,6 +7,8 @@
 #include <map>
 #include <utility>
 
+#include "model/facts.h"
+
 namespace kvet::merge {
 namespace {
 
@@ -168,31 +170,55 @@ void Translator::events() {
   });
 }
 
-// Facts whose values are times of the capture's own clock.
-bool is_time(std::string_view key) {
-  return key == "record.start_ns" || key == "record.end_ns" || key == "window.from_ns" || key == "window.to_ns" ||
-         key == "clock.monotonic_ns";
+// Facts whose values are times of the capture's own clock: what was recorded begins with the last and ends with the first.
+enum class TimeFact : uint8_t { none, begin, end };
+TimeFact time_of(std::string_view key) {
+  if (key == "record.start_ns" || key == "window.from_ns") {
+    return TimeFact::begin;
+  }
+  return key == "record.end_ns" || key == "window.to_ns" ? TimeFact::end : TimeFact::none;
 }
 
-// Facts on which all agree stay; the others are kept by capture. The recording is the time that all were recorded in.
+// Facts about the clock: the first capture's is the clock of all.
+bool is_of_the_clock(std::string_view key) {
+  return key == "clock.monotonic_ns" || key == "clock.realtime_ns" || key == "import.base_time_ns" ||
+         key == "import.clock";
+}
+
+// The least that was recorded anywhere; empty: tiers that cannot be held against each other.
+std::string_view least_tier(const std::vector<Capture>& captures) {
+  constexpr std::array<std::string_view, 6> ascending{"imported",     "host",   "host+counters",
+                                                      "unprivileged", "device", "full"};
+  const auto rank = [&](const Capture& capture) { return std::ranges::find(ascending, capture.fact("tier")); };
+  const auto least = std::ranges::min_element(captures, {}, rank);
+  return std::ranges::all_of(captures, [&](const Capture& c) { return rank(c) != ascending.end(); })
+             ? least->fact("tier")
+             : std::string_view{};
+}
+
+// Facts on which all agree stay; the others are kept by capture.
 void facts(const std::vector<Capture>& captures, const std::vector<Placed>& placed, EventSink& sink) {
+  const auto agreed = [&](std::string_view key, std::string_view value) {
+    return std::ranges::all_of(captures, [&](const Capture& c) { return c.fact(key) == value; });
+  };
   for (const auto& [key, value] : captures[0].meta) {
-    if (!is_time(key) && std::ranges::all_of(captures, [&](const Capture& c) { return c.fact(key) == value; })) {
+    if (is_of_the_clock(key) || (time_of(key) == TimeFact::none && agreed(key, value))) {
       sink.on(Meta{key, value});
     }
+  }
+  if (const std::string_view tier = least_tier(captures); !tier.empty() && !agreed("tier", tier)) {
+    sink.on(Meta{"tier", std::string(tier)});
   }
   std::map<std::string, int64_t> times;
   for (size_t n = 0; n < captures.size(); ++n) {
     for (const auto& [key, value] : captures[n].meta) {
-      if (is_time(key)) {
-        const int64_t moved = placed[n].clock.to_reference(std::strtoll(value.c_str(), nullptr, 10));
-        const bool first = key == "clock.monotonic_ns" && n > 0;  // a pair with the first capture's time of day
-        const auto [found, inserted] = times.try_emplace(key, moved);
-        if (!inserted && !first) {
-          found->second = key.ends_with("to_ns") || key.ends_with("end_ns") ? std::min(found->second, moved)
-                                                                            : std::max(found->second, moved);
+      if (const TimeFact which = time_of(key); which != TimeFact::none) {
+        if (const auto time = time_fact(captures[n], key)) {
+          const int64_t moved = placed[n].clock.to_reference(*time);
+          int64_t& all = times.try_emplace(key, moved).first->second;
+          all = which == TimeFact::end ? std::min(all, moved) : std::max(all, moved);
         }
-      } else if (std::ranges::any_of(captures, [&](const Capture& c) { return c.fact(key) != value; })) {
+      } else if (!agreed(key, value)) {
         sink.on(Meta{fmt::format("merge.{}.{}", n, key), value});
       }
     }

@@ -1,38 +1,20 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
-#include <limits>
 #include <map>
+#include <tuple>
 
 #include "merge/merge.h"
+#include "model/facts.h"
 
 namespace kvet::merge {
 namespace {
 
-std::optional<int64_t> number(const Capture& capture, std::string_view key) {
-  const std::string_view text = capture.fact(key);
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc{} && !text.empty() && end == text.data() + text.size() ? std::optional(value)
-                                                                                   : std::nullopt;
-}
-
 // How much later CLOCK_MONOTONIC of `host` reads than that of `reference`, if both wall clocks are right.
 std::optional<int64_t> by_wall_clock(const Capture& reference, const Capture& host) {
-  const auto behind = [](const Capture& capture) -> std::optional<int64_t> {
-    if (const auto base = number(capture, "import.base_time_ns")) {  // Unix time of the imported clock's 0
-      return *base == std::numeric_limits<int64_t>::min() ? std::nullopt : std::optional(-*base);
-    }
-    const auto monotonic = number(capture, "clock.monotonic_ns"), realtime = number(capture, "clock.realtime_ns");
-    int64_t difference = 0;
-    return monotonic && realtime && !__builtin_sub_overflow(*monotonic, *realtime, &difference)
-               ? std::optional(difference)
-               : std::nullopt;
-  };
-  const auto a = behind(reference), b = behind(host);
+  const auto a = unix_offset_ns(reference), b = unix_offset_ns(host);
   int64_t difference = 0;
-  return a && b && !__builtin_sub_overflow(*b, *a, &difference) ? std::optional(difference) : std::nullopt;
+  return a && b && !__builtin_sub_overflow(*a, *b, &difference) ? std::optional(difference) : std::nullopt;
 }
 
 bool same_boot(const Capture& a, const Capture& b) {
@@ -42,7 +24,7 @@ bool same_boot(const Capture& a, const Capture& b) {
 // A clock to one capture, and that one's to the first.
 HostClock chained(const HostClock& near, const HostClock& far) {
   HostClock clock = near;
-  clock.offset_ns = near.from_ns - far.to_reference(near.to_reference(near.from_ns));
+  clock.offset_ns = difference(near.from_ns, far.to_reference(near.to_reference(near.from_ns)));
   clock.drift = near.drift + far.drift;  // each below 1e-3: their product is nothing
   const auto sum = [](std::optional<int64_t> a, std::optional<int64_t> b) {
     return a && b ? std::optional(*a + *b) : a ? a : b;
@@ -52,8 +34,9 @@ HostClock chained(const HostClock& near, const HostClock& far) {
   return clock;
 }
 
-// Two captures that hold the same rank of one job are the same data twice: every sum over the ranks would be wrong.
-Result<void> no_rank_twice(const std::vector<Capture>& captures) {
+// Two captures that hold the same rank of one job, or the same process, are the same data twice: every sum would be wrong.
+Result<void> nothing_twice(const std::vector<Capture>& captures) {
+  std::map<std::tuple<std::string, int32_t, int64_t>, size_t> processes;  // of a boot: pid and start, by their capture
   std::map<std::pair<std::string, int32_t>, size_t> seen;  // communicator and rank, by the capture that holds it
   for (size_t n = 0; n < captures.size(); ++n) {
     for (const Communicator& member : captures[n].communicators) {
@@ -67,6 +50,15 @@ Result<void> no_rank_twice(const std::vector<Capture>& captures) {
                     fmt::format("rank {} of a communicator is in this capture and in {}", member.rank,
                                 captures[found->second].path),
                     captures[n].path, "Give each rank's capture once");
+      }
+    }
+    const std::string boot(captures[n].fact("boot_id"));
+    for (const Process& process : captures[n].processes) {
+      const auto [found, added] = processes.try_emplace({boot, process.pid, process.start_ns}, n);
+      if (!added && found->second != n && !boot.empty()) {
+        return fail(ErrorKind::bad_input,
+                    fmt::format("process {} is in this capture and in {}", process.pid, captures[found->second].path),
+                    captures[n].path, "Give each capture once");
       }
     }
   }
@@ -84,7 +76,7 @@ Result<std::vector<Placed>> place(const std::vector<Capture>& captures, bool wal
     }
     sequences.push_back(shared_sequences(capture));
   }
-  if (auto distinct = no_rank_twice(captures); !distinct) {
+  if (auto distinct = nothing_twice(captures); !distinct) {
     return std::unexpected(distinct.error());
   }
   std::vector<std::optional<Placed>> placed(captures.size());

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "model/facts.h"
 #include "questions/make_finding.h"
 #include "questions/quality_parts.h"
 #include "questions/questions.h"

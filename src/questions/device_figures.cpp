@@ -5,6 +5,7 @@
 #include <charconv>
 #include <limits>
 
+#include "model/facts.h"
 #include "questions/make_finding.h"
 #include "questions/occupancy_limits.h"
 #include "questions/quality_parts.h"
@@ -67,17 +68,6 @@ void add_device(std::vector<Finding>& findings, const Device& device, const std:
 }
 
 }  // namespace
-
-std::optional<int64_t> time_fact(const Capture& capture, std::string_view key) {
-  const std::string_view text = capture.fact(key);
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  // As far as times in a capture go (126 years): sums and differences of two never overflow.
-  constexpr int64_t limit = 4'000'000'000'000'000'000;
-  return !text.empty() && error == std::errc{} && end == text.data() + text.size() && value >= -limit && value <= limit
-             ? std::optional{value}
-             : std::nullopt;
-}
 
 std::string device_label(const Capture& capture, DeviceId device) {
   const std::string& name = capture.text(capture.devices[device.value].name);

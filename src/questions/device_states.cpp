@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "model/facts.h"
 #include "questions/contexts.h"
 #include "questions/device_busy.h"
 #include "questions/make_finding.h"

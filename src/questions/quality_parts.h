@@ -40,7 +40,4 @@ void add_device_states(std::vector<Finding>& findings, const Capture& capture);
 // How findings call a device.
 std::string device_label(const Capture& capture, DeviceId device);
 
-// A fact that is a time; empty: it is not there, is no number, or no time that a capture can hold.
-std::optional<int64_t> time_fact(const Capture& capture, std::string_view key);
-
 }  // namespace kvet::questions

@@ -7,6 +7,7 @@
 
 #include "base/demangle.h"
 #include "base/safe_text.h"
+#include "model/facts.h"
 #include "questions/loss_words.h"
 #include "questions/quality_parts.h"
 #include "questions/tracks_parts.h"

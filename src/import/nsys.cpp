@@ -37,19 +37,16 @@ Result<std::map<std::string, std::string>> environment_of(const NsysFile& file) 
   if (!rows) {
     return std::unexpected(rows.error());
   }
-  for (;;) {
-    const auto more = rows->next();
-    if (!more) {
-      return std::unexpected(more.error());
-    }
-    if (!*more) {
-      return facts;
-    }
+  while (rows->next()) {
     const auto name = rows->text(0), value = rows->text(1);
     if (name && value && (*name == "Hostname" || *name == "NvDriverVersion")) {
       facts.emplace(*name, value->substr(0, 1000));
     }
   }
+  if (auto ended = rows->end(); !ended) {
+    return std::unexpected(ended.error());
+  }
+  return facts;
 }
 
 // When the session began, in Unix time. Events count from there: the diagnostic "Profiling has started." is at 0, and DIAGNOSTIC_EVENT's
@@ -63,11 +60,10 @@ Result<std::optional<int64_t>> session_start(const NsysFile& file) {
   if (!rows) {
     return std::unexpected(rows.error());
   }
-  const auto more = rows->next();
-  if (!more) {
-    return std::unexpected(more.error());
+  const auto start = rows->next() ? rows->integer(0) : std::nullopt;
+  if (auto ended = rows->end(); !ended) {
+    return std::unexpected(ended.error());
   }
-  const auto start = *more ? rows->integer(0) : std::nullopt;
   return start && *start > 0 ? start : std::nullopt;
 }
 

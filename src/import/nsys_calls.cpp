@@ -137,14 +137,7 @@ Result<void> collect(NsysImport& import, std::string_view table, std::vector<Api
     return std::unexpected(rows.error());
   }
   std::unordered_map<int64_t, std::optional<ApiKind>> kinds;
-  for (;;) {
-    const auto more = rows->next();
-    if (!more) {
-      return std::unexpected(more.error());
-    }
-    if (!*more) {
-      return {};
-    }
+  while (rows->next()) {
     const auto start = rows->integer(0), end = rows->integer(1), thread = rows->integer(2), name = rows->integer(4);
     if (rows->wrong_type()) {
       return rows->refuse_type();
@@ -177,6 +170,7 @@ Result<void> collect(NsysImport& import, std::string_view table, std::vector<Api
     call.result = rows->number<int32_t>(5).value_or(0);
     calls.push_back(call);
   }
+  return rows->end();
 }
 
 }  // namespace

@@ -62,14 +62,7 @@ Result<void> NsysDevices::read_gpus(const NsysFile& file, EventSink& sink) {
   if (!rows) {
     return std::unexpected(rows.error());
   }
-  for (;;) {
-    const auto more = rows->next();
-    if (!more) {
-      return std::unexpected(more.error());
-    }
-    if (!*more || gpus_.size() >= most_devices) {
-      return {};
-    }
+  while (gpus_.size() < most_devices && rows->next()) {
     const auto machine = static_cast<uint32_t>(static_cast<uint64_t>(rows->integer(0).value_or(0)) >> 48);
     const auto id = rows->integer(1);
     if (!id) {
@@ -102,6 +95,7 @@ Result<void> NsysDevices::read_gpus(const NsysFile& file, EventSink& sink) {
     gpu.ordinal = rows->integer(16);
     gpus_.insert_or_assign(Key{machine, *id}, gpu);
   }
+  return rows->end();
 }
 
 Result<void> NsysDevices::read_ordinals(const NsysFile& file) {
@@ -113,20 +107,14 @@ Result<void> NsysDevices::read_ordinals(const NsysFile& file) {
   if (!rows) {
     return std::unexpected(rows.error());
   }
-  for (;;) {
-    const auto more = rows->next();
-    if (!more) {
-      return std::unexpected(more.error());
-    }
-    if (!*more) {
-      return {};
-    }
+  while (rows->next()) {
     const auto gpu = rows->integer(0), ordinal = rows->integer(1);
     const auto pid = rows->number<int32_t>(2);
     if (gpu && ordinal && pid) {
       gpu_of_.insert_or_assign({*pid, *ordinal}, *gpu);
     }
   }
+  return rows->end();
 }
 
 std::optional<NsysDevices::Key> NsysDevices::find(uint32_t machine, int32_t pid, uint32_t ordinal) const {

@@ -55,14 +55,7 @@ Result<void> read_messages(NsysImport& import) {
     return std::unexpected(rows.error());
   }
   std::set<std::string, std::less<>> said;
-  for (;;) {
-    const auto more = rows->next();
-    if (!more) {
-      return std::unexpected(more.error());
-    }
-    if (!*more) {
-      return {};
-    }
+  while (rows->next()) {
     const int64_t severity = rows->integer(0).value_or(0);
     const auto text = rows->text(1);
     if (!text || (severity != warning && severity != error) || !about_what_is_read(*text)) {
@@ -76,6 +69,7 @@ Result<void> read_messages(NsysImport& import) {
       import.sink.on(Meta{fmt::format("import.message.{}", ++import.files.messages), std::string(cut)});
     }
   }
+  return rows->end();
 }
 
 Result<void> add_overhead(NsysImport& import, std::string_view table, int64_t& total_ns) {
@@ -89,14 +83,7 @@ Result<void> add_overhead(NsysImport& import, std::string_view table, int64_t& t
   // ENUM_CUPTI_OVERHEAD_TYPE: what the profiler itself costs; the others are CUDA's own (compiling, loading). Older files
   // have no type, and only the profiler's in this table.
   constexpr int64_t flush = 3, resource = 5;
-  for (;;) {
-    const auto more = rows->next();
-    if (!more) {
-      return std::unexpected(more.error());
-    }
-    if (!*more) {
-      return {};
-    }
+  while (rows->next()) {
     const int64_t type = rows->integer(2).value_or(flush);
     if (type >= flush && type <= resource) {
       if (const auto when = import.times(rows->integer(0), rows->integer(1))) {
@@ -105,6 +92,7 @@ Result<void> add_overhead(NsysImport& import, std::string_view table, int64_t& t
       }
     }
   }
+  return rows->end();
 }
 
 }  // namespace

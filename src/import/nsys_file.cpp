@@ -148,19 +148,13 @@ Result<void> NsysFile::read_facts(std::string_view table, Facts& into) {
   if (!rows) {
     return std::unexpected(rows.error());
   }
-  for (;;) {
-    const auto more = rows->next();
-    if (!more) {
-      return std::unexpected(more.error());
-    }
-    if (!*more || into.size() >= most_facts) {
-      return {};
-    }
+  while (into.size() < most_facts && rows->next()) {
     const auto name = rows->text(0), value = rows->text(1);
     if (name && value && name->size() <= longest_fact_bytes) {
       into.emplace(*name, value->substr(0, longest_fact_bytes));
     }
   }
+  return rows->end();
 }
 
 bool NsysFile::has(std::string_view table, std::string_view column) const {

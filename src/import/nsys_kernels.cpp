@@ -164,14 +164,7 @@ Result<void> read_table(NsysImport& import, std::string_view table, Copies copie
     return std::unexpected(rows.error());
   }
   constexpr size_t kind = 7, bytes = 8, of_graph = 9, of_node = 10;
-  for (;;) {
-    const auto more = rows->next();
-    if (!more) {
-      return std::unexpected(more.error());
-    }
-    if (!*more) {
-      return {};
-    }
+  while (rows->next()) {
     const auto where = placed(import, *rows);
     if (rows->wrong_type()) {
       return rows->refuse_type();
@@ -193,6 +186,7 @@ Result<void> read_table(NsysImport& import, std::string_view table, Copies copie
     transfer.end_ns = where->times.end_ns;
     import.sink.on(transfer);
   }
+  return rows->end();
 }
 
 }  // namespace
@@ -233,14 +227,7 @@ Result<void> read_kernels(NsysImport& import) {
   if (!rows) {
     return std::unexpected(rows.error());
   }
-  for (;;) {
-    const auto more = rows->next();
-    if (!more) {
-      return std::unexpected(more.error());
-    }
-    if (!*more) {
-      return {};
-    }
+  while (rows->next()) {
     const auto where = placed(import, *rows);
     if (!where) {
       ++import.unread_kernels[where.error()];
@@ -265,6 +252,7 @@ Result<void> read_kernels(NsysImport& import) {
       return rows->refuse_type();
     }
   }
+  return rows->end();
 }
 
 Result<void> read_transfers(NsysImport& import) {
@@ -284,14 +272,7 @@ Result<void> read_contexts(NsysImport& import) {
   if (!rows) {
     return std::unexpected(rows.error());
   }
-  for (;;) {
-    const auto more = rows->next();
-    if (!more) {
-      return std::unexpected(more.error());
-    }
-    if (!*more) {
-      return {};
-    }
+  while (rows->next()) {
     const auto pid = rows->number<int32_t>(0);
     const auto ordinal = rows->number<uint32_t>(1), id = rows->number<uint32_t>(2);
     if (!pid || !ordinal || !id) {
@@ -313,6 +294,7 @@ Result<void> read_contexts(NsysImport& import) {
       }
     }
   }
+  return rows->end();
 }
 
 }  // namespace kvet::importing

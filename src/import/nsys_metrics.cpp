@@ -57,14 +57,7 @@ Result<Names> names_of(const NsysFile& file) {
   if (!rows) {
     return std::unexpected(rows.error());
   }
-  for (;;) {
-    const auto more = rows->next();
-    if (!more) {
-      return std::unexpected(more.error());
-    }
-    if (!*more) {
-      return names;
-    }
+  while (rows->next()) {
     const auto type = rows->integer(0), id = rows->integer(1);
     const auto name = rows->text(2);
     const auto metric = name ? metric_of(*name) : std::nullopt;
@@ -72,6 +65,10 @@ Result<Names> names_of(const NsysFile& file) {
       names.emplace(std::pair{*type, *id}, *metric);
     }
   }
+  if (auto ended = rows->end(); !ended) {
+    return std::unexpected(ended.error());
+  }
+  return names;
 }
 
 Result<std::vector<Reading>> readings_of(NsysImport& import, const Names& names) {
@@ -80,14 +77,7 @@ Result<std::vector<Reading>> readings_of(NsysImport& import, const Names& names)
   if (!rows) {
     return std::unexpected(rows.error());
   }
-  for (;;) {
-    const auto more = rows->next();
-    if (!more) {
-      return std::unexpected(more.error());
-    }
-    if (!*more) {
-      return readings;
-    }
+  while (rows->next()) {
     const auto time = rows->integer(0), type = rows->integer(1), id = rows->integer(2), value = rows->integer(3);
     if (rows->wrong_type()) {
       return rows->refuse_type();
@@ -105,6 +95,10 @@ Result<std::vector<Reading>> readings_of(NsysImport& import, const Names& names)
       readings.push_back({*type, when->start_ns, named->second, static_cast<double>(*value)});
     }
   }
+  if (auto ended = rows->end(); !ended) {
+    return std::unexpected(ended.error());
+  }
+  return readings;
 }
 
 using Values = std::array<std::optional<double>, metrics>;

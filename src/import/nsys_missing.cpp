@@ -34,14 +34,7 @@ Result<WholeGraphs> whole_graphs(NsysImport& import) {
   if (!rows) {
     return std::unexpected(rows.error());
   }
-  for (;;) {
-    const auto more = rows->next();
-    if (!more) {
-      return std::unexpected(more.error());
-    }
-    if (!*more) {
-      return graphs;
-    }
+  while (rows->next()) {
     const auto start = rows->integer(0), end = rows->integer(1);
     if (rows->wrong_type()) {
       return rows->refuse_type();
@@ -49,6 +42,10 @@ Result<WholeGraphs> whole_graphs(NsysImport& import) {
     ++graphs.launches;
     graphs.time_ns += start && end && *end > *start ? static_cast<double>(*end) - static_cast<double>(*start) : 0;
   }
+  if (auto ended = rows->end(); !ended) {
+    return std::unexpected(ended.error());
+  }
+  return graphs;
 }
 
 // Why there are rows of kernels and none could be read.

@@ -34,14 +34,7 @@ Result<void> read_ranges(NsysImport& import) {
     if (!rows) {
       return std::unexpected(rows.error());
     }
-    for (;;) {
-      const auto more = rows->next();
-      if (!more) {
-        return std::unexpected(more.error());
-      }
-      if (!*more) {
-        break;
-      }
+    while (rows->next()) {
       const int64_t type = rows->integer(2).value_or(0);
       if (of_domains ? type != domain_create : !is_range(type)) {
         continue;
@@ -92,6 +85,9 @@ Result<void> read_ranges(NsysImport& import) {
       const std::string_view words = text ? *text : registered_text != nullptr ? *registered_text : std::string_view{};
       import.nccl_ranges +=
           words.size() > 4 && words.starts_with("nccl") && std::isupper(static_cast<unsigned char>(words[4])) ? 1 : 0;
+    }
+    if (auto ended = rows->end(); !ended) {
+      return std::unexpected(ended.error());
     }
   }
   return {};

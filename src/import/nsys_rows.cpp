@@ -26,24 +26,37 @@ Result<NsysRows> NsysRows::select(const NsysFile& file, std::string_view table,
   return rows;
 }
 
-Result<bool> NsysRows::next() {
+bool NsysRows::next() {
   wrong_ = nullptr;
   switch (sqlite3_step(statement_.get())) {
     case SQLITE_ROW: break;
     case SQLITE_DONE: return false;
     case SQLITE_TOOBIG:
-      return file_->refuse(
-          fmt::format("table {}, row {}: a value claims more than the file, or the {} MiB that are read, can hold",
-                      table_, rows_, longest_value_bytes >> 20),
-          "Export it again with `nsys export --type sqlite`; take out that row if it stays");
-    default: return std::unexpected(database::sqlite_error(file_->database(), file_->path(), ErrorKind::bad_input));
+      fault_ =
+          file_
+              ->refuse(fmt::format(
+                           "table {}, row {}: a value claims more than the file, or the {} MiB that are read, can hold",
+                           table_, rows_, longest_value_bytes >> 20),
+                       "Export it again with `nsys export --type sqlite`; take out that row if it stays")
+              .error();
+      return false;
+    default: fault_ = database::sqlite_error(file_->database(), file_->path(), ErrorKind::bad_input); return false;
   }
   // A row takes five bytes at least (file format, sections 1.6 and 2.1), and a text its length: a tree whose pages point to
   // each other cannot make us fill the memory.
   if (++rows_ > file_->bytes() / 5 + 1 || text_bytes_ > file_->bytes()) {
-    return file_->refuse(fmt::format("table {} claims more than the file can hold", table_), "Fetch it again");
+    fault_ =
+        file_->refuse(fmt::format("table {} claims more than the file can hold", table_), "Fetch it again").error();
+    return false;
   }
   return true;
+}
+
+Result<void> NsysRows::end() const {
+  if (fault_) {
+    return std::unexpected(*fault_);
+  }
+  return {};
 }
 
 std::optional<int64_t> NsysRows::integer(size_t column) {

@@ -22,8 +22,12 @@ class NsysRows {
   static Result<NsysRows> select(const NsysFile& file, std::string_view table,
                                  std::initializer_list<std::string_view> columns);
 
-  // False at the end. Errors are bad_input: damaged, or a table that claims more than the file can hold.
-  Result<bool> next();
+  //   while (rows->next()) { … one row … }
+  //   return rows->end();
+  // False at the end of the table, or of what can be read of it.
+  bool next();
+  // Which of the two it was. Errors are bad_input: damaged, or a table that claims more than the file can hold.
+  [[nodiscard]] Result<void> end() const;
 
   // Empty where the column is NULL or absent, and where it is of another type (see wrong_type).
   std::optional<int64_t> integer(size_t column);
@@ -47,6 +51,7 @@ class NsysRows {
   std::vector<std::string> columns_;
   database::StatementHandle statement_;
   const std::string* wrong_ = nullptr;
+  std::optional<Error> fault_;
   uint64_t rows_ = 0, text_bytes_ = 0;
 };
 

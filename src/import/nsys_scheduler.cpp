@@ -39,14 +39,7 @@ Result<void> read_scheduler(NsysImport& import) {
     return std::unexpected(rows.error());
   }
   std::vector<Switch> switches;
-  for (;;) {
-    const auto more = rows->next();
-    if (!more) {
-      return std::unexpected(more.error());
-    }
-    if (!*more) {
-      break;
-    }
+  while (rows->next()) {
     const auto time = rows->integer(0), in = rows->integer(2), thread = rows->integer(3);
     const auto cpu = rows->number<uint32_t>(1);
     const auto state = rows->integer(4), block = rows->integer(5);
@@ -66,6 +59,9 @@ Result<void> read_scheduler(NsysImport& import) {
       switches.push_back({process->second, id.tid, when->start_ns, *cpu, *in != 0, reason_of(state, block)});
       ++import.switches;
     }
+  }
+  if (auto ended = rows->end(); !ended) {
+    return std::unexpected(ended.error());
   }
   // A thread that leaves and returns in the same nanosecond left first.
   std::ranges::stable_sort(switches, {},

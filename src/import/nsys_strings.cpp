@@ -20,14 +20,7 @@ Result<NsysStrings> NsysStrings::read(const NsysFile& file, EventSink& sink) {
   if (!rows) {
     return std::unexpected(rows.error());
   }
-  for (;;) {
-    const auto more = rows->next();
-    if (!more) {
-      return std::unexpected(more.error());
-    }
-    if (!*more) {
-      return strings;
-    }
+  while (rows->next()) {
     const auto id = rows->integer(0);
     const auto value = rows->text(1);
     if (rows->wrong_type()) {
@@ -37,6 +30,10 @@ Result<NsysStrings> NsysStrings::read(const NsysFile& file, EventSink& sink) {
       strings.texts_.emplace(*id, value->substr(0, longest_name_bytes));
     }
   }
+  if (auto ended = rows->end(); !ended) {
+    return std::unexpected(ended.error());
+  }
+  return strings;
 }
 
 const std::string* NsysStrings::find(int64_t id) const {

@@ -30,18 +30,12 @@ Result<void> add_starts(const NsysFile& file, std::string_view table, std::vecto
   if (!rows) {
     return std::unexpected(rows.error());
   }
-  for (;;) {
-    const auto more = rows->next();
-    if (!more) {
-      return std::unexpected(more.error());
-    }
-    if (!*more) {
-      return {};
-    }
+  while (rows->next()) {
     if (const auto start = rows->integer(0); start && *start != 0) {
       into.push_back(*start);
     }
   }
+  return rows->end();
 }
 
 }  // namespace
@@ -102,7 +96,7 @@ std::optional<int64_t> NsysImport::only_process() {
       return;
     }
     if (auto rows = NsysRows::select(file, table, {column})) {
-      for (auto more = rows->next(); more && *more && found.size() < 2; more = rows->next()) {
+      while (found.size() < 2 && rows->next()) {
         if (const auto id = rows->integer(0)) {
           found.insert(*id & ~thread_bits);
         }
@@ -145,14 +139,7 @@ Result<void> read_process_names(NsysImport& import) {
   if (!rows) {
     return std::unexpected(rows.error());
   }
-  for (;;) {
-    const auto more = rows->next();
-    if (!more) {
-      return std::unexpected(more.error());
-    }
-    if (!*more) {
-      return {};
-    }
+  while (rows->next()) {
     const auto serialized = rows->integer(0);
     const auto name = rows->text(1);
     if (serialized && name) {
@@ -162,6 +149,7 @@ Result<void> read_process_names(NsysImport& import) {
                                             std::string(name->substr(0, longest)));
     }
   }
+  return rows->end();
 }
 
 }  // namespace kvet::importing
